@@ -240,7 +240,7 @@ class Case:
         return equal
 
     def excluded(self, use: str) -> dict[str, str]:
-        """Return the labelings that take no part, with the reason."""
+        """Return the labelings that are left out, with the reason."""
         excluded: dict[str, str] = {}
         for name, series in self._series[use].items():
             labeling, reason = series.estimate.labeling, series.estimate.reason

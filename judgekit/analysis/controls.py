@@ -22,7 +22,7 @@ _WORDS: Final = {
 
 
 def controls(case: Case, use: str) -> Iterator[Claim]:
-    """Yield how well each control does, which labelings are not shown to do better, and which take no part."""
+    """Yield how well each control does, which labelings are not shown to do better, and which are left out."""
     labelings, choosing = case.series(use), use == CHOOSE_RUNS
     unbeaten: dict[str, list[str]] = {}
     for control in case.controls(use):

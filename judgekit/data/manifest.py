@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -19,7 +20,8 @@ from pydantic import TypeAdapter
 
 from judgekit import __version__
 from judgekit.data.folders import files_of, size_of
-from judgekit.data.streams import write_atomic
+from judgekit.data.outputs import cache_folder
+from judgekit.data.streams import temporary, write_atomic
 
 T = TypeVar("T")
 
@@ -52,8 +54,28 @@ class InputFile:
 _INPUTS: Final = TypeAdapter(dict[str, InputFile])
 
 
+_LARGE: Final = 64 << 20
+
+
 def _sha256(path: Path) -> str:
-    """Return the hash of a file, or of a listing of a folder's."""
+    """Return the hash of a file; that of a large one is kept, for reading it takes longer than all else."""
+    if not path.is_file() or path.stat().st_size < _LARGE:
+        return _hashed(path)
+    from judgekit.data.readers import fingerprint
+
+    kept = cache_folder() / "docs" / f"{fingerprint(path, str(path.resolve()))[:32]}.sha256"
+    with suppress(OSError):
+        return kept.read_text()
+    sha256 = _hashed(path)
+    with suppress(OSError):
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = temporary(kept)
+        partial.write_text(sha256)
+        partial.replace(kept)
+    return sha256
+
+
+def _hashed(path: Path) -> str:
     if path.is_dir():
         listing = "".join(f"{_sha256(part)}  {part.name}\n" for part in files_of(path))
         return hashlib.sha256(listing.encode()).hexdigest()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.data import manifest
 from judgekit.data.manifest import (
     MANIFEST,
     InputFile,
@@ -110,3 +111,18 @@ def test_the_files_of_one_run_are_compared_by_its_name(tmp_path: Path) -> None:
     assert mismatches(sources(same)) == []
     (line,) = mismatches(sources({**same, "run a": tmp_path / "two"}))
     assert "different files of run a" in line
+
+
+def test_the_hash_of_a_large_file_is_kept_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "_LARGE", 1)
+    path = tmp_path / "docs.jsonl"
+    path.write_bytes(b"one")
+    first = InputFile.of(path)
+
+    with monkeypatch.context() as patched:
+        patched.delattr(manifest, "_hashed")
+        assert InputFile.of(path) == first
+    path.write_bytes(b"two")
+    assert InputFile.of(path).sha256 == hashlib.sha256(b"two").hexdigest()
