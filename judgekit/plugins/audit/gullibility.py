@@ -86,7 +86,7 @@ def attacks(material: Material, name: str, probes: Sequence[Probe], pairs: Seque
 async def attack(
     material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair], session: Session
 ) -> list[Number]:
-    """Ask a labeler about the pairs under every probe; return the numbers of its card."""
+    """Ask a labeler about the pairs under every probe; return its numbers."""
     numbers: list[Number] = []
     control = np.full(len(pairs), np.nan)
     for asked in attacks(material, name, probes, pairs):
