@@ -10,14 +10,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgekit.analysis import (
-        Comparison as Comparison,
-        Decision as Decision,
-        Rules as Rules,
-        compare as compare,
-        decide as decide,
-    )
     from judgekit.analysis.baseline_test import against as against
+    from judgekit.analysis.comparison import Comparison as Comparison, compare as compare, decide as decide
+    from judgekit.analysis.decision import Decision as Decision
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
     from judgekit.api import agree as agree, answer as answer, label as label, score as score
     from judgekit.client.asking import Asking as Asking
@@ -49,7 +44,7 @@ if TYPE_CHECKING:
     from judgekit.plugins.traces.reading import read_traces as read_traces
     from judgekit.registry import register as register
     from judgekit.report.notebook import figures as figures
-    from judgekit.rules import DeclaredOutcome as DeclaredOutcome
+    from judgekit.rules import DeclaredOutcome as DeclaredOutcome, Rules as Rules
     from judgekit.wire.types import Endpoint as Endpoint
 
 __version__ = "0.3.0"
@@ -57,7 +52,9 @@ __version__ = "0.3.0"
 _HOMES = {
     name: home
     for home, names in {
-        "analysis": "Comparison Decision Rules compare decide",
+        "analysis.comparison": "Comparison compare decide",
+        "analysis.decision": "Decision",
+        "rules": "Rules DeclaredOutcome",
         "analysis.baseline_test": "against",
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",
@@ -79,7 +76,6 @@ _HOMES = {
         "metrics": "Measure measure",
         "registry": "register",
         "report.notebook": "figures",
-        "rules": "DeclaredOutcome",
         "wire.types": "Endpoint",
     }.items()
     for name in names.split()

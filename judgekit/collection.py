@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from judgekit.analysis.money import Pool
 from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
@@ -19,6 +18,29 @@ from judgekit.errors import UsageError
 
 _LOOKED_AT: Final = 200
 """Queries whose pooled passages are looked at before anything is labelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How much there is to label and to answer, at the depth of the primary measure.
+
+    Attributes:
+        queries: that were labelled.
+        pairs: (query, doc) of them within the depth; ``pooled`` within the depth of the pool, which the costs are of.
+        pooled: see above.
+        at_hand: queries that there are, labelled or not.
+        labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
+            the others. Empty with one run.
+        lists: different lists of documents that were answered from; 0 where that is not known.
+    """
+
+    queries: int
+    pairs: int
+    pooled: int
+    at_hand: int
+    labels_again: tuple[int, ...] = ()
+    answers_again: tuple[int, ...] = ()
+    lists: int = 0
 
 
 @dataclass(frozen=True)

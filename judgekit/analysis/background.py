@@ -10,7 +10,8 @@ import pandas as pd
 
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.leakage import AnsweredBy
-from judgekit.analysis.money import Money, Pool
+from judgekit.analysis.money import Money
+from judgekit.collection import Pool
 
 if TYPE_CHECKING:
     from judgekit.data.runs import Run

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from judgekit.collection import Pool
 from judgekit.data.tables import Table
 from judgekit.errors import DataError, UsageError
 
@@ -65,29 +66,6 @@ class Money:
         for name, amount in {**amounts, **{f"price of {name}": price for name, price in self.price.items()}}.items():
             if amount is not None and not 0 <= amount < float("inf"):
                 raise UsageError(f"[money] {name} must be at least 0, not {amount:g}")
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """How much there is to label and to answer, at the depth of the primary measure.
-
-    Attributes:
-        queries: that were labelled.
-        pairs: (query, doc) of them within the depth; ``pooled`` within the depth of the pool, which the costs are of.
-        pooled: see above.
-        at_hand: queries that there are, labelled or not.
-        labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
-            the others. Empty with one run.
-        lists: different lists of documents that were answered from; 0 where that is not known.
-    """
-
-    queries: int
-    pairs: int
-    pooled: int
-    at_hand: int
-    labels_again: tuple[int, ...] = ()
-    answers_again: tuple[int, ...] = ()
-    lists: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -372,8 +372,9 @@ def compare(
         judgekit compare --scores ragas.csv --outcome thumb
         judgekit compare --scores results --people people.qrels
     """
-    from judgekit.analysis import Background, compare as compare_tables
+    from judgekit.analysis.background import Background
     from judgekit.analysis.claims import WIDTH, wrapped
+    from judgekit.analysis.comparison import compare as compare_tables
     from judgekit.data.files import check_target
 
     if out is not None:

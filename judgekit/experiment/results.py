@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__
-from judgekit.analysis import AnsweredBy, kinship
+from judgekit.analysis.leakage import AnsweredBy, kinship
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.answering import Answering, rating_stage, stage_at_depth

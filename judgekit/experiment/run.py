@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgekit import labelling, scoring
-from judgekit.analysis import Background, Comparison, compare
 from judgekit.analysis.agreement import agreement
-from judgekit.analysis.background import LENGTH, RETRIEVER
+from judgekit.analysis.background import LENGTH, RETRIEVER, Background
+from judgekit.analysis.comparison import Comparison, compare
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answering import answer_runs, answers_asked

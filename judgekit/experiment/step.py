@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.analysis import Comparison, Primary
     from judgekit.analysis.agreement import Agreement
+    from judgekit.analysis.comparison import Comparison
+    from judgekit.analysis.primary import Primary
     from judgekit.client.budget import Amount
     from judgekit.client.session import Session
     from judgekit.client.stages import StageUnit
