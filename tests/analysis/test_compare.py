@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import Background, compare
+from judgekit.analysis.background import Background
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.measures import best_measures
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.differences import difference
 from judgekit.analysis.resampling import interval
 from judgekit.errors import UsageError
+from judgekit.rules import Rules
 from tests.analysis.worlds import world
 
 

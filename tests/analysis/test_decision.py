@@ -11,15 +11,17 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
-from judgekit.analysis.background import RETRIEVER
+from judgekit.analysis.background import RETRIEVER, Background
 from judgekit.analysis.claims import Claim
+from judgekit.analysis.comparison import compare, decide
+from judgekit.analysis.decision import Decision
 from judgekit.analysis.intervals import least_leads
 from judgekit.analysis.leakage import AnsweredBy
-from judgekit.analysis.money import StrategyCost, check_costs
+from judgekit.analysis.money import Money, StrategyCost, check_costs
+from judgekit.collection import Pool
 from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Needs
-from judgekit.rules import Source, SourcedOutcome
+from judgekit.rules import Rules, Source, SourcedOutcome
 from tests.analysis.worlds import RUNS, claims, finder, tables, world
 from tests.commands import Judgekit, in_process
 

@@ -9,13 +9,17 @@ import pandas as pd
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import judgekit as jk
-from judgekit.analysis import Background, Comparison, Money, Pool, Rules, compare
+from judgekit.analysis.background import Background
 from judgekit.analysis.claims import LINES, about_all, further, in_lines, wrapped
+from judgekit.analysis.comparison import Comparison, compare
 from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.leakage import AnsweredBy
+from judgekit.analysis.money import Money
 from judgekit.analysis.wording import rounded
+from judgekit.collection import Pool
 from judgekit.labelers.base import Needs
+from judgekit.rules import Rules
 from tests.analysis.worlds import claims, tables
 
 ANSWERER = jk.Endpoint("x", "http://localhost:1/v1", "m")

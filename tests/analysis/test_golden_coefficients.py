@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
+from judgekit.rules import Rules
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 

@@ -1,8 +1,11 @@
 import pandas as pd
 import pytest
 
-from judgekit.analysis import AnsweredBy, Background, Rules, compare, kinship, same_by_construction
+from judgekit.analysis.background import Background
+from judgekit.analysis.comparison import compare
+from judgekit.analysis.leakage import AnsweredBy, kinship, same_by_construction
 from judgekit.labelers.base import Needs
+from judgekit.rules import Rules
 from judgekit.wire.types import Endpoint
 from tests.analysis.worlds import claims, finder, noisy
 

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import somersd
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
+from judgekit.rules import Rules
 from tests.analysis.worlds import tables
 
 RUNS = [f"run{i}" for i in range(7)]

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
 from judgekit.errors import UsageError
+from judgekit.rules import Rules
 from tests.analysis.worlds import noisy
 
 SCORES, MERGE = noisy(60, ("a", "b"))

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import Background
+from judgekit.analysis.background import Background
 from judgekit.analysis.nesting import Nesting, counts_only
 from judgekit.data.runs import Run
 

@@ -5,8 +5,9 @@ import hashlib
 import pandas as pd
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.threads import one_thread
+from judgekit.rules import Rules
 from tests.analysis.worlds import world
 
 

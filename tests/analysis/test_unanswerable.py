@@ -3,7 +3,7 @@
 import pandas as pd
 
 import judgekit as jk
-from judgekit.analysis import Background
+from judgekit.analysis.background import Background
 
 SILENT = ["I don't know.", "unanswerable", "The documents do not mention this."]
 

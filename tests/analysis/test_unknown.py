@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Rules, compare
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.rules import Rules
 from tests.analysis.worlds import claims, world
 
 GOOD = {"own": (0.0, 1.0), "other": (1.0, 0.3)}

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import Background, Money, Pool, Rules, compare
-from judgekit.analysis.background import RETRIEVER
+from judgekit.analysis.background import RETRIEVER, Background
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.leakage import AnsweredBy
+from judgekit.analysis.money import Money
+from judgekit.collection import Pool
 from judgekit.labelers.base import Needs
-from judgekit.rules import DeclaredOutcome
+from judgekit.rules import DeclaredOutcome, Rules
 from tests.analysis.worlds import tables, world
 
 TEXTS: Final = Path(__file__).with_name("whole_decisions.txt")

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis import Claim, Decision
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.decision import Decision
 
 RUNS = ("bm25", "dense", "rrf", "tfidf")
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from judgekit.analysis import AnsweredBy
+from judgekit.analysis.leakage import AnsweredBy
 from judgekit.client.budget import Amount, Usage
 from judgekit.experiment import results as summary
 from judgekit.labelers.base import Needs

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import Background, Pool
+from judgekit.analysis.background import Background
+from judgekit.collection import Pool
 from judgekit.errors import UsageError
 
 RUNS = ("bm25", "dense", "both")
