@@ -1,4 +1,4 @@
-"""Fixtures for all tests: isolation from the user's files, and the optional real data."""
+"""Fixtures for all tests: isolation from the user's files, and an optional larger collection."""
 
 import os
 import signal
@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in SHARED:
             if name in fixtures:
                 item.add_marker(pytest.mark.xdist_group(name))
+        if "larger_collection" in fixtures:
+            item.add_marker(pytest.mark.collection)
         if {"chromium", "browser"} & set(fixtures):
             item.add_marker(pytest.mark.browser)
         if item.nodeid.startswith(MORE):
@@ -84,6 +86,18 @@ def ignored_interrupt() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def larger_collection() -> Path:
+    """A larger collection than the sample, in the same form, with the passages of real questions.
+
+    It is no part of the project: a test that reads it stands beside one that reads the sample, and skips without it.
+    """
+    path = os.environ.get("JUDGEKIT_COLLECTION")
+    if path is None:
+        pytest.skip("needs a larger collection: set JUDGEKIT_COLLECTION to a folder laid out like judgekit/sample")
+    return Path(path)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,8 @@ import json
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from string import Template
 
 import pytest
@@ -41,10 +43,14 @@ def asked(reply: written.Written) -> tuple[str | None, str]:
     return next(word for word, value in prompt.output.form.options if value == verdict.value), verdict.by
 
 
-def read_all(seed: int, rounds: int) -> None:
+LEAST = {"yes/no": 0.89, "grade": 0.88}
+"""The share of plain verdicts that is read, of replies about the sample."""
+
+
+def read_all(seed: int, rounds: int, folder: Path = written.SAMPLE, least: Mapping[str, float] = LEAST) -> None:
     """Read the replies of all styles, refuse a wrong label, and count what is read of plain verdicts."""
     plain, said = Counter[str](), Counter[str]()
-    for reply in written.replies(seed, rounds):
+    for reply in written.replies(seed, rounds, folder):
         verdict, _ = asked(reply)
         assert verdict is None or verdict in reply.may, (reply.style, reply.prompt, reply.reply, verdict)
         if reply.plain:
@@ -53,8 +59,8 @@ def read_all(seed: int, rounds: int) -> None:
             plain[kind] += 1
             said[kind] += verdict is not None
     shares = {kind: said[kind] / plain[kind] for kind in plain}
-    assert shares["yes/no"] >= 0.92
-    assert shares["grade"] >= 0.85
+    assert shares["yes/no"] >= least["yes/no"]
+    assert shares["grade"] >= least["grade"]
     both = {kind: (plain[kind], said[kind]) for kind in ("yes/no", "grade")}
     requests = 1 + sum(count - read for count, read in both.values()) / sum(count for count, _ in both.values())
     assert requests <= 1.15
@@ -70,6 +76,12 @@ def test_many_plain_verdicts_are_read_and_none_wrongly(seed: int) -> None:
     read_all(seed, 6)
 
 
+@pytest.mark.many
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_the_same_holds_for_passages_of_a_larger_collection(seed: int, larger_collection: Path) -> None:
+    read_all(seed, 6, larger_collection, {"yes/no": 0.92, "grade": 0.85})
+
+
 def test_the_same_holds_for_the_replies_of_before() -> None:
     values = filled("when was the bridge built", "", "The bridge was opened in 1932 and carries trains.") | {
         "references": "1932",
@@ -81,7 +93,7 @@ def test_the_same_holds_for_the_replies_of_before() -> None:
         assert verdict is None or verdict.value == reply["label"], reply
 
 
-def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_real_passages() -> None:
+def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_passages() -> None:
     kinds = {"yes": "binary", "no": "binary", "grade0": "graded", "grade1": "graded", "grade2": "graded"}
     sources, reasons, rng = written.sources(), written.declared()["reasons"], random.Random(4)
     tried = doubted = 0

@@ -1,4 +1,4 @@
-"""Replies made from styles and real passages, with what a reader may make of each; `styles.toml` was written blind."""
+"""Replies made from styles and the sample's passages, and how each may be read; `styles.toml` was written blind."""
 
 import json
 import random
@@ -11,7 +11,6 @@ from string import Template
 from typing import Any
 
 HERE = Path(__file__).parent
-SHARED = HERE.parents[1].parent / "shared" / "data" / "dev"
 SAMPLE = HERE.parents[1] / "judgekit" / "sample"
 
 FORMS = {
@@ -68,9 +67,8 @@ class Written:
     style: str
 
 
-def sources() -> list[Source]:
-    """Return questions with a passage that answers them and with one that does not, in a fixed order."""
-    folder = SHARED if SHARED.is_dir() else SAMPLE
+def sources(folder: Path = SAMPLE) -> list[Source]:
+    """Return a collection's questions with a passage that answers them and with one that does not, in a fixed order."""
     docs = {doc["doc_id"]: doc for doc in _records(folder / "docs.jsonl")}
     golds = {}
     for line in (folder / "provenance.qrels").read_text().splitlines():
@@ -109,10 +107,10 @@ def slots(source: Source, sentence: str) -> dict[str, str]:
     }
 
 
-def replies(seed: int, rounds: int) -> Iterator[Written]:
-    """Yield each text of each style `rounds` times, about passages drawn from the sources."""
+def replies(seed: int, rounds: int, folder: Path = SAMPLE) -> Iterator[Written]:
+    """Yield each text of each style `rounds` times, about passages drawn from the sources of a collection."""
     styles, reasons = declared()["style"], declared()["reasons"]
-    drawn = sources()
+    drawn = sources(folder)
     for turn in range(rounds):
         for style in styles:
             for number, text in enumerate(style["texts"]):
