@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import judgekit
 
 
@@ -25,3 +27,14 @@ def test_plugins_are_imported_when_they_may_be_needed() -> None:
     code += "print('judgekit.plugins.audit' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["[]", "True"]
+
+
+@pytest.mark.parametrize(
+    ("entered", "most"), [("judgekit.label", 80), ("judgekit.score", 80), ("judgekit.experiment.file.load", 50)]
+)
+def test_what_asks_or_scores_loads_few_modules(entered: str, most: int) -> None:
+    module, _, name = entered.rpartition(".")
+    code = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2]);"
+    code += "print(sum(name.startswith('judgekit.') for name in sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code, module, name], capture_output=True, text=True, check=True)
+    assert int(out.stdout) <= most, "an import at the top of a module brings a room along that this does not need"

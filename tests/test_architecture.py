@@ -31,6 +31,7 @@ ROOMS = (
     ("labelers",),
     ("answers",),
     ("reading",),
+    ("job",),
     ("client",),
     ("store",),
     ("catalog", "context"),

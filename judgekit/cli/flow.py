@@ -168,7 +168,8 @@ def run(
     """
     from judgekit.experiment.file import load
     from judgekit.experiment.prepare import prepare
-    from judgekit.experiment.run import asked, count, part_of, run as run_experiment
+    from judgekit.experiment.run import asked, run as run_experiment
+    from judgekit.job import count, part_of
 
     # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
     config = load(experiment)
@@ -204,7 +205,8 @@ def run(
 
 def _part(config: Config, part: tuple[int, int], asking: Asking) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
-    from judgekit.experiment.run import budget_of, warm
+    from judgekit.experiment.run import warm
+    from judgekit.job import budget_of
 
     number, of = part
     with progress() as draw:
@@ -247,7 +249,7 @@ def choose(
     """
     from judgekit.experiment.choose import choose as choose_run, contest
     from judgekit.experiment.file import load
-    from judgekit.experiment.run import count
+    from judgekit.job import count
 
     if replay is not None and experiment is None:
         _replay(replay, margin)

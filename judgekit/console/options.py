@@ -169,9 +169,9 @@ class AskOptions(RunOptions, EndpointOptions):
     ] = None
 
     def count(self, servers: Servers, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
-        """Show what stages would send; see `judgekit.experiment.run.count`."""
+        """Show what stages would send; see `judgekit.job.count`."""
         from judgekit.experiment.prepare import check_access
-        from judgekit.experiment.run import count
+        from judgekit.job import count
 
         check_access(servers.endpoints.values())
         show_plan(count(units, self.cache), servers.prices)

@@ -36,8 +36,8 @@ from judgekit.data.trec import asked_path, missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, experiment_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
-from judgekit.experiment.run import count
 from judgekit.experiment.templates import filled
+from judgekit.job import count
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_existing, read_people

@@ -23,7 +23,8 @@ from judgekit.client.waves import Plan, missing
 from judgekit.errors import JudgekitError, StoppedError, UsageError, install
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
-from judgekit.experiment.run import budget_of, part, warm
+from judgekit.experiment.run import asked, warm
+from judgekit.job import budget_of, part
 from judgekit.progress import Event
 from judgekit.store.maintenance import records_of
 from judgekit.store.records import member
@@ -98,7 +99,7 @@ def _seed(prepared: Prepared, number: int, of: int, store: Store, folder: Path) 
             segment.put_many([*store.records(list(there)).values()])
             return there
 
-        for _ in missing(part(prepared, number, of), AllStages(), lookup, plan):
+        for _ in missing(part(asked(prepared), number, of), AllStages(), lookup, plan):
             pass
     return plan.requests - plan.cached
 

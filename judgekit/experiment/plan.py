@@ -34,7 +34,8 @@ from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.querylog import LogCoverage, compared
-from judgekit.experiment.run import asked, count
+from judgekit.experiment.run import asked
+from judgekit.job import count
 from judgekit.people.sampling import systematic
 from judgekit.rules import Rules
 

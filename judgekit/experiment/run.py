@@ -16,9 +16,8 @@ finds every reply there. Parts share nothing but the store, so that any schedule
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -37,11 +36,10 @@ from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answering import answer_runs, answers_asked
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.budget import Budget, Usage
+from judgekit.client.budget import Usage
 from judgekit.client.session import Session
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import with_session
-from judgekit.client.waves import Lookup, Plan, planned
 from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
@@ -56,6 +54,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
+from judgekit.job import part, piece_of
 from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
@@ -64,7 +63,6 @@ from judgekit.registry import register
 from judgekit.report import Results, save as save_results, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.store.replies import Store, default_store_path, has_store
 
 
 @register.step()
@@ -312,52 +310,6 @@ def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
     return {stage: units for step in steps() for stage, units in step.asks(prepared).items()}
 
 
-def everything(prepared: Prepared) -> Iterator[StageUnit]:
-    """Yield what all steps ask, one stage after the other."""
-    return chain.from_iterable(units() for units in asked(prepared).values())
-
-
-def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | Path | None = None) -> dict[str, Plan]:
-    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
-    path = default_store_path() if cache is None else cache
-    with ExitStack() as opened:
-        lookup: Lookup = lambda _: {}  # noqa: E731  # nothing is stored yet
-        if has_store(path):
-            lookup = opened.enter_context(closing(Store(path, readonly=True))).get_many
-        plans = {name: planned(units(), AllStages(), lookup) for name, units in asked.items()}
-        plans["all"] = planned(chain.from_iterable(units() for units in asked.values()), AllStages(), lookup)
-    # What one stage's stored replies took says how long those of another will be.
-    for plan in plans.values():
-        plan.elsewhere = plans["all"].observed
-    return plans
-
-
-def part_of(text: str) -> tuple[int, int]:
-    """Read ``2/8``, the second of eight parts."""
-    number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-        raise UsageError(f"--part {text}: give the part and the number of parts, e.g. 2/8; the first part is 1/8")
-    return int(number), int(of)
-
-
-def budget_of(budget: Budget, number: int, of: int) -> Budget:
-    """Return a part's share of a budget."""
-    requests, money = budget.max_requests, budget.max_cost
-    if requests is not None:
-        requests = _piece(requests, number, of)
-    if money is not None:
-        money /= of
-    return Budget(requests, money)
-
-
-def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
-    """Yield a part of what all steps ask; questions of the same text, which share requests, are in the same part."""
-    # By the text and not by the id: questions of one text share requests, and two parts would pay for them twice.
-    for program, unit in everything(prepared):
-        if zlib.crc32(unit.query.text.encode(errors="surrogatepass")) % of == number - 1:
-            yield program, unit
-
-
 def _share(config: Config, number: int, of: int) -> Config:
     """Return the experiment with a part's share of each endpoint's limits."""
     # All parts together must not ask more of a server than one process would.
@@ -366,16 +318,11 @@ def _share(config: Config, number: int, of: int) -> Config:
         if endpoint.concurrency < of:
             reason = f"is {endpoint.concurrency}, which {of} parts cannot share: raise it or use fewer parts"
             raise ConfigError(reason, config.path, f"endpoints.{name}.concurrency")
-        less: dict[str, float] = {"concurrency": _piece(endpoint.concurrency, number, of)}
+        less: dict[str, float] = {"concurrency": piece_of(endpoint.concurrency, number, of)}
         if endpoint.requests_per_minute is not None:
             less["requests_per_minute"] = endpoint.requests_per_minute / of
         endpoints[name] = config.endpoints[name].model_copy(update=less)
     return config.model_copy(update={"endpoints": endpoints})
-
-
-def _piece(whole: int, number: int, of: int) -> int:
-    """Return a part's piece of a whole number, so that all pieces make up the whole."""
-    return whole // of + (number <= whole % of)
 
 
 def warm(
@@ -389,7 +336,7 @@ def warm(
     prepared = prepare(config, cache=asking.cache)
 
     async def answered(session: Session) -> dict[str, Usage]:
-        async for _ in session.resolve(part(prepared, number, of), AllStages(), f"part {number} of {of}"):
+        async for _ in session.resolve(part(asked(prepared), number, of), AllStages(), f"part {number} of {of}"):
             pass
         return session.totals()
 

@@ -19,7 +19,8 @@ from judgekit.analysis.claims import plain
 from judgekit.errors import BudgetError, UsageError
 from judgekit.experiment.choose import contest, replay_results
 from judgekit.experiment.file import load
-from judgekit.experiment.run import count, run
+from judgekit.experiment.run import run
+from judgekit.job import count
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import MOCK, edited, toml

@@ -19,7 +19,8 @@ from judgekit.client.budget import Budget
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import Finished, _share, asked as stages, budget_of, count, part, part_of, run, warm
+from judgekit.experiment.run import Finished, _share, asked as stages, run, warm
+from judgekit.job import budget_of, count, part, part_of
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import FILES, QUICK, RUNS, edited, make_experiment, toml
@@ -116,9 +117,12 @@ def test_a_plain_run_asks_nothing_after_three_parts_of_which_one_was_killed(tmp_
 def test_parts_ask_what_steps_ask_each_once_however_many_there_are(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     prepared = prepare(path)
-    whole = Counter(unit.query.query_id for _, unit in part(prepared, 1, 1))
+    whole = Counter(unit.query.query_id for _, unit in part(stages(prepared), 1, 1))
     for of in (2, 3):
-        found = [Counter(unit.query.query_id for _, unit in part(prepared, number, of)) for number in range(1, of + 1)]
+        found = [
+            Counter(unit.query.query_id for _, unit in part(stages(prepared), number, of))
+            for number in range(1, of + 1)
+        ]
         assert sum(found, Counter()) == whole
         assert all(found)
         (_,) = {number for number, one in enumerate(found) for query in ("q1", "q5") if query in one}

@@ -15,7 +15,8 @@ from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
 from judgekit.experiment.plan import PilotPlan, distances, smallest_r
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import asked, count
+from judgekit.experiment.run import asked
+from judgekit.job import count
 from judgekit.sample import EXPERIMENT as SAMPLED
 from tests.small import MOCK, QUICK, edited, toml
 

@@ -8,7 +8,8 @@ import judgekit
 from judgekit.client.asking import Asking
 from judgekit.client.sync import run_sync
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import asked as stages, count
+from judgekit.experiment.run import asked as stages
+from judgekit.job import count
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
 from tests.small import FILES, QUICK, toml

@@ -18,7 +18,8 @@ from judgekit.client.sync import run_sync
 from judgekit.data.files import read_table
 from judgekit.data.tables import LABELS
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import asked, count
+from judgekit.experiment.run import asked
+from judgekit.job import count
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
 from tests.integration.serving import Server, free_port, serving, started

@@ -19,7 +19,7 @@ from judgekit.client.sync import with_session
 from judgekit.data.files import write_table
 from judgekit.errors import UsageError
 from judgekit.experiment.finished import draw
-from judgekit.experiment.run import count
+from judgekit.job import count
 from judgekit.plugins.audit import bias, circularity, gullibility
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Number

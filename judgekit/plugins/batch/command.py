@@ -31,11 +31,12 @@ def _opened(experiment: Path, *, keys: bool) -> Iterator[tuple[Prepared, Store, 
     """Yield a prepared experiment, the store, and what is asked by what program."""
     from judgekit.client.stages import AllStages
     from judgekit.experiment.prepare import prepare
-    from judgekit.experiment.run import everything
+    from judgekit.experiment.run import asked
+    from judgekit.job import everything
 
     prepared = prepare(experiment, keys=keys)
     with opened_store(readonly=False) as store:
-        yield prepared, store, everything(prepared), AllStages()
+        yield prepared, store, everything(asked(prepared)), AllStages()
 
 
 @batch.command("export")

@@ -17,7 +17,7 @@ from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import check_access
-from judgekit.experiment.run import count
+from judgekit.job import count
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
 from judgekit.plugins.nuggets.support import ListAsker, Question
 from judgekit.reading.prompts import load_prompt
