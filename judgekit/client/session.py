@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.model_drift import changes, mixed
-from judgekit.client.waves import CHUNK, Job, add_new, begin, follow
+from judgekit.client.waves import CHUNK, PendingUnit, add_new, begin, follow
 from judgekit.errors import JudgekitError, StoppedError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.claims import Claims
@@ -276,15 +276,15 @@ class _Resolve(Generic[U]):
         self._lookup = session.lookup
         self._in_flight = in_flight
         self._program = program
-        self._ready: list[Job[U]] = []
+        self._ready: list[PendingUnit[U]] = []
 
-    def start(self, units: Iterable[U]) -> list[Job[U]]:
+    def start(self, units: Iterable[U]) -> list[PendingUnit[U]]:
         """Begin with further units; return the jobs that ended at once."""
         jobs = begin(units, self._program)
         self.open += len(jobs)
         return self._advance(jobs)
 
-    async def proceed(self) -> list[Job[U]]:
+    async def proceed(self) -> list[PendingUnit[U]]:
         """Wait until outcomes arrive; return the jobs that they end."""
         while not self.arrived:
             if self._in_flight.ended and self._in_flight.error is not None:
@@ -298,7 +298,7 @@ class _Resolve(Generic[U]):
             job.next_wave(self._program)
         return self._advance(ready)
 
-    def arrive(self, job: Job[U], request: Request, outcome: Outcome) -> None:
+    def arrive(self, job: PendingUnit[U], request: Request, outcome: Outcome) -> None:
         """Take in the outcome of a request that a job waits for."""
         self.arrived.append((request, outcome))
         job.got[request.key] = outcome
@@ -307,7 +307,7 @@ class _Resolve(Generic[U]):
             self._ready.append(job)
         self.wake.set()
 
-    def _advance(self, jobs: list[Job[U]]) -> list[Job[U]]:
+    def _advance(self, jobs: list[PendingUnit[U]]) -> list[PendingUnit[U]]:
         """Follow the waves in the store and submit what it lacks; return the jobs that ended."""
         followed = follow(jobs, self._program, self._lookup)
         if followed.replies:
@@ -323,7 +323,7 @@ class _Flight:
     """A request that is asked, and the jobs that wait for it; the work of the first one pays."""
 
     request: Request
-    waiting: list[tuple[_Resolve[Any], Job[Any]]] = field(default_factory=list)
+    waiting: list[tuple[_Resolve[Any], PendingUnit[Any]]] = field(default_factory=list)
 
 
 class _InFlight:
@@ -367,7 +367,7 @@ class _InFlight:
         """Whether nothing more will come."""
         return self.error is not None and not (self._running or self._pending)
 
-    def submit(self, jobs: Iterable[Job[Any]], work: _Resolve[Any]) -> None:
+    def submit(self, jobs: Iterable[PendingUnit[Any]], work: _Resolve[Any]) -> None:
         """Have the requests that jobs lack answered, unless nothing more is sent."""
         new: dict[str, Request] = {}
         for job in jobs:

@@ -29,7 +29,7 @@ Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 
 @dataclass(slots=True, eq=False)
-class Job(Generic[U]):
+class PendingUnit(Generic[U]):
     """A unit on its way: its outcomes so far, and what its present wave has and lacks."""
 
     unit: U
@@ -48,9 +48,9 @@ class Job(Generic[U]):
         self.wave = program.requests(self.unit, self.outcomes)
 
 
-def begin(units: Iterable[U], program: Program[U]) -> list[Job[U]]:
+def begin(units: Iterable[U], program: Program[U]) -> list[PendingUnit[U]]:
     """Return a job for each unit, with its first wave."""
-    return [Job(unit, program.requests(unit, ())) for unit in units]
+    return [PendingUnit(unit, program.requests(unit, ())) for unit in units]
 
 
 @dataclass(slots=True)
@@ -64,13 +64,13 @@ class Followed(Generic[U]):
         replies: what is stored of them.
     """
 
-    ended: list[Job[U]] = field(default_factory=list)
-    waiting: list[Job[U]] = field(default_factory=list)
+    ended: list[PendingUnit[U]] = field(default_factory=list)
+    waiting: list[PendingUnit[U]] = field(default_factory=list)
     wanted: dict[str, Request] = field(default_factory=dict)
     replies: dict[str, Reply] = field(default_factory=dict)
 
 
-def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[U]:
+def follow(jobs: list[PendingUnit[U]], program: Program[U], lookup: Lookup) -> Followed[U]:
     """Answer waves from a store as far as it goes."""
     followed = Followed[U]()
     while jobs:
@@ -78,7 +78,7 @@ def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[
         replies = lookup(list(wanted))
         followed.wanted |= wanted
         followed.replies |= replies
-        going: list[Job[U]] = []
+        going: list[PendingUnit[U]] = []
         for job in jobs:
             if not job.wave:
                 followed.ended.append(job)
