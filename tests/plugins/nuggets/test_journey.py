@@ -1,8 +1,8 @@
 """Long answers from `init` to the decision: 24 questions, three runs, nuggets, citations and people's grades.
 
-Questions, references, answers and grades are ours (`long_answers.jsonl`). Passages and runs are those of the shared
-data, which is no part of the project. The labels say yes or no; by default a script does, and with
-JUDGEKIT_JOURNEY_ENDPOINT the address of a real model. Nugget requests go to the script in either case.
+Questions, references, answers and grades are ours (`long_answers.jsonl`), and each passage holds the reference of one
+question. The labels say yes or no; by default a script does, and with JUDGEKIT_JOURNEY_ENDPOINT the address of a real
+model. Nugget requests go to the script in either case.
 """
 
 import csv
@@ -30,19 +30,28 @@ GRADED = 12
 RECALL = "nugget_recall(file=nuggets.jsonl, endpoint=writer)"
 
 
+def listed(row: dict[str, Any], run: str) -> list[str]:
+    """Return ten passages: the question's own where a right answer cites it, amid those of other questions."""
+    start = ROWS.index(row) + 1
+    others = [other["query_id"] for other in ROWS[start:] + ROWS[: start - 1]]
+    cited = re.search(r"\[(\d)\]", row["app"][run])
+    found = [] if cited is None or row["people"][run] == "Wrong" else [row["query_id"]]
+    above = int(cited[1]) - 1 if cited else 0
+    return [*others[:above], *found, *others[above:]][:10]
+
+
 @pytest.fixture
-def mine(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a team has: questions with long references, passages, three runs, and the answers that were made of them."""
-    dev = shared / "data" / "dev"
-    wanted = {row["query_id"] for row in ROWS}
-    retrieved = set()
     for run in RUNS:
-        lines = (dev / "runs" / f"{run}.trec").read_text().splitlines(keepends=True)
-        top = [line for line in lines if line.split()[0] in wanted and int(line.split()[3]) <= 10]
-        retrieved |= {line.split()[2] for line in top}
-        (tmp_path / f"{run}.trec").write_text("".join(top))
-    with (dev / "docs.jsonl").open() as docs, (tmp_path / "docs.jsonl").open("w") as kept:
-        kept.writelines(line for line in docs if json.loads(line)["doc_id"] in retrieved)
+        lines = [
+            f"{row['query_id']} Q0 {doc} {rank} {11 - rank} {run}\n"
+            for row in ROWS
+            for rank, doc in enumerate(listed(row, run), 1)
+        ]
+        (tmp_path / f"{run}.trec").write_text("".join(lines))
+    docs = [{"doc_id": row["query_id"], "text": row["answers"][0]} for row in ROWS]
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
     questions = [{key: row[key] for key in ("query_id", "text", "answers")} for row in ROWS]
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
     answers = [(row["query_id"], run, 5, text) for row in ROWS for run, text in row["app"].items()]
