@@ -41,7 +41,7 @@ hooks: $(VENV)/.dev
 
 # The laboratory: what the tests try a little of, with many more rounds.
 lab: $(VENV)/.dev
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -rP -m many tests/reading tests/lab
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -rPs -m many tests/reading tests/lab
 
 # The rooms that depend on other packages, with the lowest version of each that pyproject.toml allows. Those warn of what
 # later ones have dropped.

@@ -1,7 +1,7 @@
 """How fast containment labels, as a ratio to a plain substring loop over the same pairs in the same process.
 
-The pairs are those of the real data where they are there, else made up. The plain loop is what one would write: render
-the document, lower its case, look for each lower-case answer.
+The pairs are those of the collection in the folder JUDGEKIT_COLLECTION if it is set, else made up. The plain loop is
+what one would write: render the document, lower its case, look for each lower-case answer.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def rate(run: Callable[[], Iterator[bool]], pairs: int) -> tuple[float, int]:
 
 @pytest.mark.bench
 def test_containment_beside_a_plain_substring_loop(say: Callable[[str], None]) -> None:
-    data = Path(os.environ.get("JUDGEKIT_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data/dev"
-    pairs = real(data, 50) if data.is_dir() else made_up(500, 50)
+    folder = os.environ.get("JUDGEKIT_COLLECTION")
+    pairs = real(Path(folder), 50) if folder else made_up(500, 50)
     count = sum(len(docs) for _, docs in pairs)
     base, found = rate(lambda: plain(pairs), count)
-    whose = "real" if data.is_dir() else "made-up"
+    whose = "real" if folder else "made-up"
     say(f"{count:,} {whose} pairs, plain substring loop {base:,.0f} pairs/s, {found:,} relevant")
     speed, found = rate(lambda: labelled(pairs, "containment"), count)
     say(f"containment {speed:>9,.0f} pairs/s  {speed / base:.2f} x  {found:,} relevant")

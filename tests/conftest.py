@@ -98,12 +98,3 @@ def larger_collection() -> Path:
     if path is None:
         pytest.skip("needs a larger collection: set JUDGEKIT_COLLECTION to a folder laid out like judgekit/sample")
     return Path(path)
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with real data, worked examples and a small real endpoint; tests that need it skip without it."""
-    path = Path(os.environ.get("JUDGEKIT_SHARED", ROOT.parent / "shared"))
-    if not (path / "data").is_dir():
-        pytest.skip(f"needs the real data in {path} (set JUDGEKIT_SHARED), which is not part of the project")
-    return path

@@ -70,7 +70,7 @@ def main(room: str, n: int, seed: int) -> None:
         for name in FILES:
             shutil.copy2(ROOT / name, Path(folder, name))
         os.chdir(folder)
-        os.environ |= {"PYTHONPATH": folder, "JUDGEKIT_SHARED": str(ROOT.parent / "shared"), "CI": "1"}
+        os.environ |= {"PYTHONPATH": folder, "CI": "1"}
         Path("mutants.toml").write_text(CONFIG.format(room=room))
         pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
         contexts = [f"--cov=judgekit/{room}", "--cov-context=test", "--cov-report="]

@@ -57,7 +57,7 @@ def killed(promise: Promise, copy: Path) -> bool:
     path = copy / promise.file
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole.replace(promise.old, promise.new), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(copy), "JUDGEKIT_SHARED": str(ROOT.parent / "shared"), "CI": "1"}
+    env = {**os.environ, "PYTHONPATH": str(copy), "CI": "1"}
     command = [
         sys.executable,
         "-m",

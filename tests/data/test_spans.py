@@ -140,7 +140,7 @@ def test_spans_are_of_rows_whose_place_is_known_by_their_labels_or_their_documen
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("start", "shared"), [(15, True), (16, False)])
-def test_spans_share_evidence_from_half_of_the_shorter_one(start: int, shared: bool) -> None:
+@pytest.mark.parametrize(("start", "alike"), [(15, True), (16, False)])
+def test_spans_share_evidence_from_half_of_the_shorter_one(start: int, alike: bool) -> None:
     spans = Spans(np.array([0, 1]), np.array([0, 0]), np.array([0, start]), np.array([20, start + 10]))
-    assert (sharing(spans, np.array([0, 0]), 0.5).tolist() == [0, 0]) == shared
+    assert (sharing(spans, np.array([0, 0]), 0.5).tolist() == [0, 0]) == alike

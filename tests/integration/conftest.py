@@ -14,12 +14,12 @@ from tests.integration.serving import Server, free_port, serving
 
 
 @pytest.fixture(scope="session")
-def real_endpoint(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+def real_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """Start the small real model with flags, e.g. ``real_endpoint("--error-rate", "0.1")``, once for the same flags."""
-    python = os.environ.get("JUDGEKIT_ENDPOINT_PYTHON")
-    script = shared / "endpoint" / "serve.py"
-    if not python or not script.is_file():
-        pytest.skip("needs JUDGEKIT_ENDPOINT_PYTHON, a Python that can run the real endpoint")
+    folder, python = (os.environ.get(name) for name in ("JUDGEKIT_SMALL_MODEL", "JUDGEKIT_ENDPOINT_PYTHON"))
+    if not folder or not python:
+        pytest.skip("needs JUDGEKIT_SMALL_MODEL, a folder with serve.py, and JUDGEKIT_ENDPOINT_PYTHON to run it")
+    script = Path(folder) / "serve.py"
     servers: dict[tuple[str, ...], Server] = {}
     with contextlib.ExitStack() as stack:
 

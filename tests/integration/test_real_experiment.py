@@ -1,4 +1,4 @@
-"""A whole experiment on real questions, passages and runs, answered by a real model over HTTP."""
+"""A whole experiment on the sample's questions, passages and runs, answered by a real model over HTTP."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,21 +16,21 @@ from tests.small import FILES, QUICK, toml
 
 MODEL = "minilm-l6-reader"
 QUERIES, DEPTH = 8, 4
-RUNS = ("bm25", "dense", "bm25_shuffled200")
+RUNS = ("bm25", "rrf", "bm25_title")
+SAMPLE = Path(judgekit.__file__).parent / "sample"
 
 
-def _experiment(folder: Path, shared: Path, base_url: str) -> Path:
-    data = shared / "data" / "dev"
+def _experiment(folder: Path, base_url: str) -> Path:
     reader = {"base_url": base_url, "namespace": "reader", "model": MODEL, "concurrency": 4}
     text = toml(
-        data={**{name: f"{data}/{file}" for name, file in FILES.items()}, "depth": DEPTH, "limit": QUERIES},
-        runs={name: f"{data}/runs/{name}.trec" for name in RUNS},
+        data={**{name: f"{SAMPLE}/{file}" for name, file in FILES.items()}, "depth": DEPTH, "limit": QUERIES},
+        runs={name: f"{SAMPLE}/runs/{name}.trec" for name in RUNS},
         endpoints={"reader": reader},
         labelers=[
             {"kind": "containment"},
             {"name": "judge", "kind": "judge"},
             {"name": "erag", "kind": "utility"},
-            {"name": "provenance", "kind": "provenance", "qrels": f"{data}/provenance.qrels"},
+            {"name": "provenance", "kind": "provenance", "qrels": f"{SAMPLE}/provenance.qrels"},
         ],
         answers={"depths": [1, DEPTH]},
         metrics={"measures": ["nDCG", "P", "RR"]},
@@ -41,10 +41,10 @@ def _experiment(folder: Path, shared: Path, base_url: str) -> Path:
 
 
 def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
-    real_endpoint: Callable[..., Any], shared: Path, tmp_path: Path
+    real_endpoint: Callable[..., Any], tmp_path: Path
 ) -> None:
     server = real_endpoint()
-    path = _experiment(tmp_path, shared, server.base_url)
+    path = _experiment(tmp_path, server.base_url)
     plan = count(stages(prepare(path)), tmp_path / "store")["all"]
     asked = sum(server.get("/stats")["requests"].values())
     first = judgekit.run(path, out=tmp_path / "first", asking=Asking(cache=tmp_path / "store"))
@@ -61,7 +61,7 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     rates = {"--error-rate": "0.1", "--truncate-rate": "0.1", "--drop-rate": "0.1", "--throttle-rate": "0.02"}
     faulty = real_endpoint(*(word for rate in rates.items() for word in rate))
     third = judgekit.run(
-        _experiment(tmp_path, shared, faulty.base_url), out=tmp_path / "third", asking=Asking(cache=tmp_path / "new")
+        _experiment(tmp_path, faulty.base_url), out=tmp_path / "third", asking=Asking(cache=tmp_path / "new")
     )
     assert third.missing == ()
     assert {"500", "truncated", "dropped"} <= set(faulty.get("/stats")["faults"])
