@@ -1,7 +1,6 @@
 import base64
 import dataclasses
 import hashlib
-import json
 import math
 import re
 import subprocess
@@ -20,8 +19,10 @@ from judgekit.report.formatting import marks
 from judgekit.report.model import Section
 from judgekit.report.page import SCRIPTS
 from judgekit.report.queries import pack
+from tests.commands import script
 from tests.report.conftest import CLAIMS, HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
 
+KILT = Path(__file__).parents[2] / "examples" / "kilt"
 TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""
@@ -155,12 +156,11 @@ def test_a_section_of_another_room_is_drawn_with_its_table():
     assert ["run"] in page.rows, "empty columns are not drawn"
 
 
-def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over_runs(shared):
-    found = json.loads((shared / "vectors" / "erag_table1.json").read_text())
-    frame = pd.DataFrame(found, columns=["labeling", "measure", "run", "dataset", "coefficient", "value"])
-    values = frame["value"].astype(float)
+def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over_runs():
+    frame = script(KILT / "beside.py").paper().rename(columns={"paper": "value"})
+    values = frame["value"]
     frame = frame.assign(
-        coefficient=frame["coefficient"].map({"tau": "tau_b", "rho": "rho"}), value=values, level="query", depth=50,
+        level="query", depth=50,
         undefined_reason=values.isna().map({True: "not applicable: no short answer", False: ""}), quality_metric="em",
         model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0, flags="",
     )  # fmt: skip
