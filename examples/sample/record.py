@@ -22,7 +22,8 @@ from judgekit.client.transports import KEY, RECORDING, HttpTransport, Line, Reco
 from judgekit.data.streams import write_atomic
 from judgekit.errors import EndpointError
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import everything
+from judgekit.experiment.run import asked
+from judgekit.job import everything
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
 from judgekit.wire.types import Endpoint, Failure, Reply
@@ -72,7 +73,7 @@ async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECO
     async with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
         server, lines = recorded(path)
         try:
-            async for _, outcomes in session.resolve(everything(prepared), AllStages(), "record"):
+            async for _, outcomes in session.resolve(everything(asked(prepared)), AllStages(), "record"):
                 for outcome in outcomes:
                     if isinstance(outcome, Failure):
                         raise EndpointError(f"a request failed: {outcome.reason}")
