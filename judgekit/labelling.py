@@ -17,6 +17,7 @@ from judgekit.context import context_of
 from judgekit.data.documents import Unit
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns
 from judgekit.data.labelings import LabelFile, Labeling
+from judgekit.data.runs import fused
 from judgekit.data.spans import where
 from judgekit.labelers.base import Label, Labeler, build
 from judgekit.labelers.contract import checked
@@ -34,8 +35,9 @@ _KEPT: Final = 1 << 16
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
     """Yield the units that a labeler cuts the pool into, query by query."""
-    for query_id, doc_ids in collection.pooled():
-        if doc_ids:
+    for query_id, pooled in collection.pooled():
+        if pooled:
+            doc_ids = fused(collection.runs, query_id, collection.depth) if labeler.ranked else pooled
             yield from labeler.units(collection.queries[query_id], collection.docs.get(doc_ids))
 
 

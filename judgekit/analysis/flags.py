@@ -34,6 +34,7 @@ FLAGS: Final[dict[str, str]] = {
     "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no decision",
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
+    "no_reference": "the labeling takes the model's own answers in the place of reference answers",
     "means_only": "only means over queries are known, so there is no interval",
     "few_differing": f"answers and scores differ on fewer than {MIN_TELLING} queries, so there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so there is no interval",
@@ -98,8 +99,10 @@ class Flagger:
             flags.append("nested")
         if level == "system" and estimate.n < MIN_RUNS:
             flags.append("few_runs")
-        # A table of one's own says nothing of who answered.
         need, answering = self._background.needs.get(labeling), self._background.answering.get(panel.model)
+        if need is not None and need.own_answers:
+            flags.append("no_reference")
+        # A table of one's own says nothing of who answered.
         if need is not None and answering is not None:
             flags.append(kinship(need, answering).replace(" ", "_"))
         return [flag for flag in FLAGS if flag in flags]

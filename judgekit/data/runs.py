@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -227,3 +227,19 @@ class Run:
 def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled."""
     return ((q, sorted({d for run in runs for d in run.top(q, depth)})) for q in query_ids)
+
+
+_FUSION: Final = 60
+
+
+def fused(runs: Sequence[Run], query_id: str, depth: int) -> list[str]:
+    """Return the pooled doc ids of a query in the order of all runs together, best first.
+
+    Reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009): the sum of 1 / (60 + rank) over the runs. Equal
+    sums are ordered by doc id, descending, as equal scores are.
+    """
+    sums: dict[str, float] = {}
+    for run in runs:
+        for rank, doc_id in enumerate(run.top(query_id, depth), 1):
+            sums[doc_id] = sums.get(doc_id, 0.0) + 1 / (_FUSION + rank)
+    return sorted(sorted(sums, reverse=True), key=lambda doc_id: -sums[doc_id])

@@ -67,6 +67,7 @@ class Needs:
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
         existing: whether the labels are there already, and cannot be made for a new pair.
+        own_answers: whether answers of the model take the place of reference answers.
     """
 
     references: bool = False
@@ -77,6 +78,7 @@ class Needs:
     outcome_prompt: str | None = None
     people: bool = False
     existing: bool = False
+    own_answers: bool = False
 
     @property
     def asked(self) -> tuple[Endpoint, ...]:
@@ -127,6 +129,16 @@ class Labeler(Spelled):
         """How documents are rendered."""
         fields: Fields | None = getattr(self, "fields", None)
         return fields or "title+text"
+
+    @property
+    def by_pair(self) -> bool:
+        """Whether each unit is one document, so that its label does not depend on others."""
+        return type(self).units is Labeler.units
+
+    @property
+    def ranked(self) -> bool:
+        """Whether `units` gets a query's documents in the order of all runs together, instead of by their ids."""
+        return False
 
     @property
     def _asks(self) -> bool:

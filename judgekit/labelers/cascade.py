@@ -68,7 +68,7 @@ class Cascade(Labeler):
         for name, labeler in (("first", self._first), ("then", self._then)):
             if labeler.needs.people:
                 raise UsageError(f"{self.spec}: {name} holds labels by people: combine them with judgekit annotate")
-            if type(labeler).units is not Labeler.units:
+            if not labeler.by_pair:
                 raise UsageError(
                     f"{self.spec}: {name} compares several documents, but a cascade labels one pair at a time"
                 )

@@ -1,55 +1,79 @@
-"""Utility labels (eRAG): the downstream LLM answers from one document alone, and the answer's quality is the label."""
+"""Utility labels: the downstream LLM answers from one document alone, and what becomes of that is the label."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, Self
+from typing import Final, Literal, NamedTuple, Self
 
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
 from judgekit.context import Context
-from judgekit.data.documents import Fields, Unit
+from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.labelers.base import Label, Labeler, Needs
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Label, Labeler, Needs, build
+from judgekit.labelers.usefulness import answering, gain_over, signed
 from judgekit.reading.asker import merge_waves, play
 from judgekit.settings import setting
 from judgekit.spec import split_file
-from judgekit.wire.types import Outcome, Request
+from judgekit.wire.types import Outcome, Request, most_requests
 
-Variant = Literal["quality", "gain", "signed-gain"]
+Variant = Literal["quality", "gain", "signed-gain", "reads", "distraction"]
+Reference = Literal["given", "own"]
 
 _GAINS: Final = ("gain", "signed-gain")
+_UNRATED: Final = ("reads", "distraction")
+"""Variants that ask whether there is an answer, not how good it is."""
 _QUALITY: Final = "em"
+
+
+class _Read(NamedTuple):
+    """The answers about a unit: from each document alone, from the list together, and from none."""
+
+    alone: list[Answer]
+    own: Answer | None
+    closed_book: Answer | None
 
 
 @dataclass(frozen=True)
 class Utility(Labeler):
-    """The quality of the answer that the downstream LLM gives from this document alone (eRAG).
+    """What the downstream LLM makes of this document alone: the quality of its answer (eRAG), or whether it answers.
 
     Requests are made by the same code as those of answering end to end, so those of the answers from one document
-    are the same, and are paid for once.
+    are the same, and are paid for once, whatever the variant.
 
     Variants:
 
-    * ``quality``: the quality of the answer, as in eRAG;
-    * ``gain``: the quality minus that of the answer without any document, not below 0; ``signed-gain`` as it is.
+    * ``quality``: the quality of the answer, as in eRAG (Salemi and Zamani, SIGIR 2024);
+    * ``gain``: the quality minus that of the answer without any document, not below 0; ``signed-gain`` as it is;
+    * ``reads``: 1 if the LLM answers at all, 0 if it abstains; needs no reference answers;
+    * ``distraction``: u if the document is relevant, else -u/3, where u is 1 if the LLM answers and 0 if it abstains:
+      an answer from an irrelevant document does harm. The measure UDCG@k (Trappolini et al. 2025, arXiv 2510.21440)
+      is made for these labels. The paper's u is 1 minus the probability of abstaining.
 
-    Scale: the metric's (binary for em and accuracy, else unit); signed for signed gains
+    With ``reference=own`` the answer from the document is compared with what the LLM answers from the first ``top``
+    documents of all runs together, so it needs no reference answers either (Zhang et al. 2025, arXiv 2504.05220). If
+    the LLM abstains there, all labels of the question are 0. Another run may change that list, and so the labels.
 
-    Needs: the outcome's LLM, prompt and metric, and its reference answers
+    Scale: the metric's (binary for em and accuracy, else unit); binary for reads; signed for signed-gain, distraction
 
-    Costs: 1 request, the one of answering at k = 1; gains 1 more per query
+    Needs: the outcome's LLM and prompt; quality and gains its metric and reference answers, unless reference=own
+
+    Costs: 1 request, the one of answering at k = 1; gains and reference=own 1 more per query
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
         prompt: an answer prompt (answer-short), or the path of your own
         quality: an answer metric (em)
-        variant: quality, gain or signed-gain (minus the closed-book quality)
-        context_tokens: largest number of tokens of the document
+        variant: quality, gain or signed-gain (minus the closed-book quality), reads or distraction
+        reference: given, the reference answers; or own, the LLM's own answer from the list
+        top: documents of the list that the own answer is made from (5)
+        relevant: the labeler that says which documents are relevant, for distraction (containment)
+        context_tokens: largest number of tokens of the document, and of the list
         fields: use fields=text to leave out the title
     """
 
@@ -58,11 +82,14 @@ class Utility(Labeler):
     prompt: str = "answer-short"
     quality: str | None = None
     variant: Variant = "quality"
+    reference: Reference = "given"
+    top: int = setting(5, least=1)
+    relevant: str = "containment"
     context_tokens: int | None = setting(None, least=1)
     fields: Fields | None = None
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use, with the metric's canonical spelling."""
+        """Return it ready for use, with the canonical spellings of the metric and of the other labeler."""
         utility = self
         if self.quality is not None and split_file(self.quality)[0] is None:
             name = metric(self.quality, context).name
@@ -70,9 +97,25 @@ class Utility(Labeler):
         return super(Utility, utility).bound(context)
 
     def prepare(self) -> None:
-        """Look up the endpoint, the prompt and the metric, and check what goes together."""
+        """Look up the endpoint, the prompt and the metric, and check what goes together.
+
+        Raises:
+            UsageError: an option does not go with the variant.
+        """
+        if self.variant in _UNRATED and (self.quality is not None or self.reference == "own"):
+            option = "quality" if self.quality is not None else "reference"
+            raise UsageError(f"{self.spec}: {self.variant} rates no answer: leave out {option}")
+        if self.variant != "distraction" and self.relevant != "containment":
+            raise UsageError(f"{self.spec}: relevant is an option of variant=distraction")
+        if self.reference != "own" and self.top != 5:
+            raise UsageError(f"{self.spec}: top is an option of reference=own")
         self._answerer  # noqa: B018 - looks its endpoint up
         self._metric  # noqa: B018 - and so does this
+        if self.variant == "distraction" and self._relevant.scale.min_rel is None:
+            raise UsageError(
+                f"{self.spec}: the labels of {self.relevant} do not say which documents are relevant: name a labeler"
+                " with yes or no, or with grades"
+            )
 
     @cached_property
     def _answerer(self) -> Answerer:
@@ -85,38 +128,67 @@ class Utility(Labeler):
     def _metric(self) -> AnswerMetric:
         return metric(self.quality or _QUALITY, self.context)
 
+    @cached_property
+    def _relevant(self) -> Labeler:
+        return build(self.relevant, self.context)
+
+    @property
+    def _referenced(self) -> bool:
+        """Whether a question without reference answers has no labels."""
+        return self.reference == "given" and self.variant not in _UNRATED and self._metric.needs_references
+
     @property
     def scale(self) -> Scale:
-        """``binary`` for one exact match or accuracy, ``signed`` for signed gains, else ``unit``."""
-        if self.variant == "signed-gain":
+        """``binary`` for one exact match, accuracy or reads, ``signed`` where labels may be negative, else ``unit``."""
+        if self.variant == "reads":
+            return Scale("binary")
+        if self.variant in ("signed-gain", "distraction"):
             return Scale("signed")
-        if self.variant == "gain":
-            return Scale("unit")
-        return self._metric.scale
+        return Scale("unit") if self.variant == "gain" else self._metric.scale
 
     @property
     def needs(self) -> Needs:
-        """The outcome's LLM, prompt and metric, and the metric's references."""
+        """The outcome's LLM and prompt, and where answers are rated its metric and the metric's references."""
+        prompt = self._answerer.prompt.name
+        needs = Needs(endpoints=(self._answerer.endpoint,), prompt=prompt, outcome_prompt=prompt)
+        if self.variant == "reads":
+            return replace(needs, own_answers=True)
+        if self.variant == "distraction":
+            other = self._relevant.needs
+            return replace(needs, references=other.references, raters=other.asked, people=other.people)
         rater = self._metric.endpoint
-        return Needs(
-            references=self._metric.needs_references,
-            endpoints=(self._answerer.endpoint,),
-            raters=() if rater is None else (rater,),
-            prompt=self._answerer.prompt.name,
-            outcome_metric=self._metric.name,
-            outcome_prompt=self._answerer.prompt.name,
-        )
+        needs = replace(needs, raters=() if rater is None else (rater,))
+        if self.reference == "own":
+            return replace(needs, own_answers=True)
+        return replace(needs, references=self._metric.needs_references, outcome_metric=self._metric.name)
+
+    @property
+    def by_pair(self) -> bool:
+        """With ``reference=own`` the documents of a question share the own answer."""
+        return self.reference == "given"
+
+    @property
+    def ranked(self) -> bool:
+        """With ``reference=own`` the list is that of all runs together."""
+        return not self.by_pair
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Return one unit per doc; with ``reference=own`` all of them together, as they share the own answer."""
+        return super().units(query, docs) if self.by_pair else [Unit(query, tuple(docs))]
 
     def _answered(self, unit: Unit) -> list[Unit]:
-        """Return what is answered: from the document, then for gains without any."""
+        """Return what is answered: from each document, then from the list, then without any."""
+        units = [Unit(unit.query, (doc,)) for doc in unit.docs]
+        if self.reference == "own":
+            units.append(Unit(unit.query, unit.docs[: self.top]))
         if self.variant in _GAINS:
-            return [unit, Unit(unit.query, ())]
-        return [unit]
+            units.append(Unit(unit.query, ()))
+        return units
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return what answering from the one document asks; nothing where the metric lacks its references."""
+        """Return what answering from the document asks; nothing where the metric lacks its references."""
         # Nothing could rate the answer, so it is not paid for.
-        if self._metric.needs_references and not unit.query.answers:
+        if self._referenced and not unit.query.answers:
             return []
         units = self._answered(unit)
         if len(replies) <= len(units):
@@ -125,64 +197,91 @@ class Utility(Labeler):
                 wave += self._answerer.requests(answered, replies[place : place + 1])
             if wave:
                 return wave
-        if self._metric.endpoint is None:
+        read, rest = self._read(unit, replies)
+        if self.variant == "distraction":
+            return self._relevant.requests(unit, rest)
+        if self.variant in _UNRATED or self._metric.endpoint is None:
             return []
-        return self._rated(unit, replies)[0]
+        return self._rated(unit, read, rest)[0]
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
+        units = self._answered(unit)
+        if self.variant == "distraction":
+            other = most_requests(self._relevant, unit) if self._relevant._asks else 0
+            return None if other is None else 2 * len(units) + other
         ratings: int | None = 0
-        if self._metric.endpoint is not None:
+        if self._metric.endpoint is not None and self.variant not in _UNRATED:
             ratings = self._metric.most(Answered(unit.query, Answer("")))
         if ratings is None:
             return None
-        return (2 + ratings) * len(self._answered(unit))
+        return (2 + ratings) * len(units)
 
-    def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:
-        """Return the next wave of rating the answers, or, if it is [], the answers with their qualities."""
-        metric, units = self._metric, self._answered(unit)
-        outcomes, replies = merge_waves(replies, [self._answerer.asker(answered.docs) for answered in units])
-        rated: list[tuple[Answer, Score]] = []
+    def _read(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[_Read, Sequence[Outcome]]:
+        """Return the answers, and the replies that follow theirs."""
+        units = self._answered(unit)
+        outcomes, rest = merge_waves(replies, [self._answerer.asker(answered.docs) for answered in units])
+        answers = []
         for answered, outcome in zip(units, outcomes, strict=True):
-            answer = self._answerer.answer(answered, [outcome])
-            to_rate = Answered(unit.query, answer, answered.docs if metric.needs_docs else ())
-            wave, used = play(metric, to_rate, replies)
+            answers.append(self._answerer.answer(answered, [outcome]))
+        closed_book = answers.pop() if self.variant in _GAINS else None
+        own = answers.pop() if self.reference == "own" else None
+        return _Read(answers, own, closed_book), rest
+
+    def _rated(self, unit: Unit, read: _Read, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
+        """Return the next wave of rating the answers, or, if it is [], their qualities, the closed-book one last."""
+        query, scores = unit.query, list[Score]()
+        if read.own is not None:
+            if read.own.status is not Status.OK or read.own.abstained:
+                return [], []
+            query = replace(query, answers=(read.own.text,))
+        answers = read.alone if read.closed_book is None else [*read.alone, read.closed_book]
+        for place, answer in enumerate(answers):
+            shown = unit.docs[place : place + 1] if self._metric.needs_docs else ()
+            answered = Answered(query, answer, shown)
+            wave, used = play(self._metric, answered, replies)
             if wave:
-                return wave, rated
-            rated.append((answer, metric.read(to_rate, replies[:used])))
+                return wave, scores
+            scores.append(self._metric.read(answered, replies[:used]))
             replies = replies[used:]
-        return [], rated
+        return [], scores
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
-        """Return the label of the unit's doc."""
-        query, doc = unit.query, unit.docs[0]
-        if self._metric.needs_references and not query.answers:
+        """Return a label for each doc of the unit."""
+        query = unit.query
+        if self._referenced and not query.answers:
             reason = "the query has no reference answer"
-            return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)]
-        (answer, score), *closed_book = self._rated(unit, replies)[1]
-        extra: dict[str, float | str] = {"answer": answer.text}
-        for other, without in closed_book:
-            extra["closed_book_answer"] = other.text
-            if without.value is not None:
-                extra["closed_book"] = without.value
-            score = _gain(score, without, clipped=self.variant == "gain")
-        return [
-            Label(
-                query.query_id,
-                doc.doc_id,
-                score.value,
-                score.status,
-                raw=answer.raw,
-                reason=score.reason,
-                extra=extra,
-            )
-        ]
+            return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason) for doc in unit.docs]
+        read, rest = self._read(unit, replies)
+        scores, closed_book = self._scores(unit, read, rest)
+        labels = []
+        for doc, answer, score in zip(unit.docs, read.alone, scores, strict=True):
+            extra: dict[str, float | str] = {"answer": answer.text}
+            if read.own is not None:
+                extra["own_answer"] = read.own.text
+            if read.closed_book is not None:
+                extra["closed_book_answer"] = read.closed_book.text
+            if closed_book is not None and closed_book.value is not None:
+                extra["closed_book"] = closed_book.value
+            labels.append(Label(query.query_id, doc.doc_id, score.value, score.status, answer.raw, score.reason, extra))
+        return labels
 
-
-def _gain(score: Score, without: Score, *, clipped: bool) -> Score:
-    if score.value is None:
-        return score
-    if without.value is None:
-        return without._replace(reason=f"without a document: {without.reason}")
-    gain = score.value - without.value
-    return Score(max(0.0, gain) if clipped else gain)
+    def _scores(self, unit: Unit, read: _Read, replies: Sequence[Outcome]) -> tuple[list[Score], Score | None]:
+        """Return what each document is worth, and the quality of the answer without any, where that is asked for."""
+        if self.variant in _UNRATED:
+            scores = [answering(answer) for answer in read.alone]
+            if self.variant == "reads":
+                return scores, None
+            (relevant,) = self._relevant.label(unit, replies)
+            return [signed(score, relevant, self._relevant.scale) for score in scores], None
+        if read.own is not None and read.own.status is not Status.OK:
+            reason = f"from the list together: {read.own.reason}"
+            return [Score(None, read.own.status, reason)] * len(unit.docs), None
+        if read.own is not None and read.own.abstained:
+            reason = "the LLM gives no answer from the list together"
+            return [Score(0.0, reason=reason)] * len(unit.docs), None
+        scores = self._rated(unit, read, replies)[1]
+        if read.closed_book is None:
+            return scores, None
+        *scores, without = scores
+        return [gain_over(score, without, clipped=self.variant == "gain") for score in scores], without

@@ -404,6 +404,28 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
 
 
 @Definition(
+    "UDCG",
+    "utility and distraction-aware gain",
+    formula="1 / (1 + exp(-m)), with m the mean over the top k of label x gain, or label x harm where it is negative",
+    source="Trappolini et al. 2025 (arXiv 2510.21440), without weights by position",
+    rewards="passages that the LLM answers from rightly, and few that mislead it; for labels of utility(distraction)",
+    needs="label",
+    on="made for signed labels",
+    params={
+        "gain": Param("weight of labels above 0", 1.0, valid=_is_positive, expected="a number above 0"),
+        "harm": Param("weight of labels below 0", 1.0, valid=_is_positive, expected="a number above 0"),
+        **_TIES,
+    },
+)
+def udcg(hits: LabelledHits, measure: Measure) -> Floats:
+    top = hits.labelled().top(measure.cutoff)
+    weight = np.where(top.label > 0, float(measure.option("gain") or 1), float(measure.option("harm") or 1))
+    # An unlabelled document counts in the mean, as it does in the authors' code.
+    listed = np.maximum(hits.looked_at(measure.cutoff), 1)
+    return np.asarray(1 / (1 + np.exp(-hits.sum(top.cell, top.label * weight) / listed)), np.float64)
+
+
+@Definition(
     "RBP",
     "rank-biased precision",
     formula="(1 - p) sum over the top k of gain p^(rank - 1); the gain is the label, with rel= 0 or 1",

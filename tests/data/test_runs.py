@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.data.runs import Run, Ties, pool
+from judgekit.data.runs import Run, Ties, fused, pool
 from judgekit.errors import DataError
 
 ids = st.text("aé0_Z", min_size=1, max_size=20)
@@ -138,3 +138,16 @@ def test_many_docs_keep_their_rows_apart() -> None:
 @pytest.mark.parametrize(("ties", "first"), [(Ties.DOC_DESC, "a"), (Ties.DOC_ASC, "a"), (Ties.DOC_DESC_32, "b")])
 def test_scores_that_32_bits_do_not_tell_apart_are_tied_for_who_compares_them_so(ties: Ties, first: str) -> None:
     assert Run("run", ["q", "q"], ["a", "b"], [1 + 1e-12, 1.0], ties=ties).top("q", 1)[0] == first
+
+
+def test_runs_are_fused_by_reciprocal_ranks() -> None:
+    runs = [
+        Run("a", ["q"] * 3, ["x", "y", "z"], [3, 2, 1]),
+        Run("b", ["q"] * 3, ["y", "w", "x"], [3, 2, 1]),
+        Run("c", ["other"], ["v"], [1]),
+    ]
+    # x: 1/61 + 1/63, y: 1/62 + 1/61, w: 1/62, z: 1/63.
+    assert fused(runs, "q", 3) == ["y", "x", "w", "z"]
+    # w leaves at depth 1; x and y are both first once: equal sums go by id, descending.
+    assert fused(runs, "q", 1) == ["y", "x"]
+    assert fused(runs, "unknown", 3) == []

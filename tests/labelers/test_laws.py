@@ -46,6 +46,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "prompt": st.sampled_from(["answer-short", "answer-long", "classify-claim"]),
         "quality": st.sampled_from(["em", "f1", "accuracy", "rouge-l(tokens=unicode)", "correct(endpoint='j x')"]),
         "variant": st.sampled_from(["quality", "gain", "signed-gain"]),
+        "reference": st.sampled_from(["given", "own"]),
         "context_tokens": st.integers(1, 400),
         "fields": FIELDS,
     },

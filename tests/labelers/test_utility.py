@@ -171,3 +171,124 @@ def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(spec, Here())
+
+
+# Without reference answers.
+
+SECOND = Doc("d2", "Lyon is in France.")
+LISTED = Unit(Query("q1", "What is the capital of France?"), (DOC, SECOND))
+
+
+def from_list(request: Request) -> bool:
+    return content(request).count("<passage>") > 1
+
+
+@pytest.mark.parametrize(
+    ("says", "relevance"), [("Paris", 1.0), ("Lyon", 1.0), ("unknown", 0.0), ("I don't know", 0.0)]
+)
+def test_reads_is_whether_there_is_an_answer_whatever_it_says(says: str, relevance: float) -> None:
+    labeler = build("utility(variant=reads)", Here())
+    played = play(labeler, NO_REFERENCE, [says])
+    assert (played.label.relevance, str(labeler.scale), labeler.needs.references) == (relevance, "binary", False)
+    assert [[r.key for r in wave] for wave in played.waves] == [
+        [r.key for r in build("utility", Here()).requests(replace_answers(NO_REFERENCE), [])]
+    ]
+
+
+def replace_answers(unit: Unit) -> Unit:
+    """The same unit with a reference answer, so that eRAG asks about it; no request shows it."""
+    return Unit(Query(unit.query.query_id, unit.query.text, ("x",)), unit.docs)
+
+
+def test_a_reply_that_is_not_there_is_no_abstention() -> None:
+    for variant in ("reads", "distraction"):
+        label = play(build(f"utility(variant={variant})", Here()), UNIT, [REFUSED]).label
+        assert (label.relevance, label.status) == (None, Status.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "relevance"),
+    [
+        ("Paris is the capital.", "Paris", 1.0),
+        ("Paris is the capital.", "Nice", 1.0),
+        ("Paris is the capital.", "unknown", 0.0),
+        ("Lyon is a city.", "Lyon", -1 / 3),
+        ("Lyon is a city.", "unknown", 0.0),
+    ],
+)
+def test_an_answer_from_an_irrelevant_document_is_harm(text: str, says: str, relevance: float) -> None:
+    labeler = build("utility(variant=distraction)", Here())
+    label = play(labeler, Unit(PARIS, (Doc("d1", text),)), [says]).label
+    assert (label.relevance, str(labeler.scale)) == (pytest.approx(relevance), "signed")
+    assert labeler.needs.references, "containment says what is relevant"
+
+
+def test_another_labeler_may_say_what_is_relevant_and_is_asked_after_the_answer() -> None:
+    labeler = build("utility(variant=distraction, relevant='judge(endpoint=other)')", Here())
+    played = play(labeler, NO_REFERENCE, ["Lyon", "No"])
+    assert [[r.endpoint.name for r in wave] for wave in played.waves] == [["only"], ["other"]]
+    assert played.label.relevance == pytest.approx(-1 / 3)
+    assert [endpoint.name for endpoint in labeler.needs.asked] == ["only", "other"]
+    missing = play(labeler, NO_REFERENCE, ["Lyon", REFUSED]).label
+    assert (missing.relevance, missing.status) == (None, Status.REFUSED)
+
+
+def test_own_answers_take_the_place_of_references_and_are_asked_for_once() -> None:
+    labeler = build("utility(reference=own)", Here())
+    (unit,) = labeler.units(LISTED.query, LISTED.docs)
+    played = play(
+        labeler, unit, lambda r: "Paris" if from_list(r) or "capital of" in content(r).split("passage>")[1] else "Lyon"
+    )
+    assert [(label.doc_id, label.relevance) for label in played.labels] == [(DOC.doc_id, 1.0), ("d2", 0.0)]
+    assert [from_list(r) for r in played.waves[0]] == [False, False, True]
+    assert played.labels[1].extra["own_answer"] == "Paris"
+    assert not labeler.needs.references
+    assert labeler.needs.outcome_metric is None, "the labels are not the outcome, whose references are people's"
+
+
+def test_the_own_answer_is_the_request_of_answering_from_the_first_documents() -> None:
+    labeler = build("utility(reference=own, top=1)", Here())
+    (unit,) = labeler.units(LISTED.query, LISTED.docs)
+    first, second, own = labeler.requests(unit, [])
+    answerer = make_answerer(Here().endpoint(None), "answer-short", Here())
+    assert own.key == first.key == answerer.requests(Unit(LISTED.query, (DOC,)), [])[0].key
+    assert second.key != first.key
+
+
+@pytest.mark.parametrize(("own", "relevance", "status"), [("unknown", 0.0, Status.OK), (REFUSED, None, Status.REFUSED)])
+def test_without_an_own_answer_no_document_is_useful_or_nothing_is_known(
+    own: Says, relevance: float | None, status: Status
+) -> None:
+    labeler = build("utility(reference=own)", Here())
+    (unit,) = labeler.units(LISTED.query, LISTED.docs)
+    labels = play(labeler, unit, lambda r: own if from_list(r) else "Paris").labels
+    assert {(label.relevance, label.status, bool(label.reason)) for label in labels} == {(relevance, status, True)}
+
+
+def test_a_gain_over_closed_book_by_the_own_answer() -> None:
+    labeler = build("utility(reference=own, variant='signed-gain')", Here())
+    (unit,) = labeler.units(LISTED.query, LISTED.docs)
+    labels = play(labeler, unit, lambda r: "Paris" if closed_book(r) or from_list(r) else "Lyon").labels
+    assert [label.relevance for label in labels] == [-1.0, -1.0]
+    assert [label.extra["closed_book"] for label in labels] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("utility(variant=reads, quality=f1)", "leave out quality"),
+        ("utility(variant=distraction, reference=own)", "leave out reference"),
+        ("utility(relevant=judge)", "option of variant=distraction"),
+        ("utility(top=3)", "option of reference=own"),
+        ("utility(variant=distraction, relevant='judge(read=logprobs)')", "do not say which documents are relevant"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(spec: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        build(spec, Here())
+
+
+def test_a_cascade_refuses_labels_that_depend_on_other_documents() -> None:
+    with pytest.raises(UsageError, match="compares several documents"):
+        build("cascade(first='utility(reference=own)', then=utility)", Here())
+    build("cascade(first=utility, then='utility(quality=contains)')", Here())

@@ -97,3 +97,23 @@ def test_the_rank_of_the_best_document_only() -> None:
     labeling = labeling_of("grades:3", **{f"q{i}": {"D1": 3, "D2": 2, "D3": 1} for i in range(4)})
     run = run_of(q0="D1 D2 D3", q1="D3 D1 D2", q2="D3 D2 D1", q3="D2 D3")
     assert evaluate([run], [labeling], ["RR(best=True)"]).values.ravel().tolist() == [1, 1 / 2, 1 / 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "measure", "mean"),
+    [
+        # Trappolini et al. 2025: probabilities of abstaining .1 (relevant), .4 and 1 (irrelevant); weights 1 and -1/3.
+        ({"d1": 0.9, "d2": -0.2, "d3": 0.0}, "UDCG@3", (0.9 - 0.6 / 3 - 0) / 3),
+        ({"d1": 0.9, "d2": -0.6, "d3": 0.0}, "UDCG(harm=0.3333333333333333)@3", (0.9 - 0.6 / 3 - 0) / 3),
+        ({"d1": 0.9, "d2": -0.2, "d3": 0.0}, "UDCG(gain=2)@3", (1.8 - 0.2) / 3),
+        ({"d1": 0.9, "d2": -0.2, "d3": 0.0}, "UDCG@2", (0.9 - 0.2) / 2),
+        # A passage without a label counts in the mean; a place that no passage fills does not.
+        ({"d1": 0.9, "d2": -0.2}, "UDCG@3", (0.9 - 0.2) / 3),
+        ({"d1": 0.9, "d2": -0.2, "d3": 0.0}, "UDCG@10", (0.9 - 0.2) / 3),
+    ],
+)
+def test_utility_and_distraction_are_weighed_as_in_the_paper(
+    labels: dict[str, float], measure: str, mean: float
+) -> None:
+    value = one(run_of(q="d1 d2 d3"), labeling_of("signed", q=labels), measure)
+    assert value == pytest.approx(1 / (1 + np.exp(-mean)), rel=1e-14)

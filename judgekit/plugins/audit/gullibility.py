@@ -71,8 +71,9 @@ class Attack:
 def attacks(material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair]) -> Iterator[Attack]:
     """Yield what a labeler is asked, the control first; nothing where it hands on labels of a file, or of people."""
     labeler = material.prepared.labelers[name]
-    # A file gives a pair the same label whatever its passage says.
-    if not pairs or hasattr(labeler, "imported") or labeler.needs.people:
+    # A file gives a pair the same label whatever its passage says; a label that depends on other passages is no
+    # label of the pair alone.
+    if not pairs or hasattr(labeler, "imported") or labeler.needs.people or not labeler.by_pair:
         return
     shown = list(material.units_of(labeler, pairs))
     yield Attack(None, labeler, f"audit {name}, control", shown)
