@@ -236,7 +236,7 @@ def _looks(
 def _why_undefined(name: str, pairs: int) -> str:
     if not pairs:
         return "no pair has both labels"
-    return "no such pair" if name in AGAINST_PEOPLE else "both labelings are constant"
+    return _NO_SUCH_LABEL.get(name, "both labelings are constant")
 
 
 def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -296,5 +296,9 @@ FORMULAS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
 """From sums over queries, shape (..., B), to the coefficient, shape (B,)."""
 _OF_DISTANCES: Final = ("alpha", "mean_difference")
 AGAINST_PEOPLE: Final = ("precision", "recall")
+_NO_SUCH_LABEL: Final = {
+    "precision": "no label says relevant",
+    "recall": "people call nothing relevant",
+}
 ON_RELEVANCE: Final = ("agreement", "kappa", "alpha", "ac1")
 ON_LABELS: Final = (*ON_RELEVANCE, "mean_difference")

@@ -17,6 +17,8 @@ from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judgekit.experiment.finished import Opened
     from judgekit.people.sampling import Handout
     from judgekit.people.tasks import Sample
@@ -258,8 +260,8 @@ def correct(
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
             say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
         return
-    say("Agreement with people on held-out queries, on people's scale:")
-    show(agreed(said, machines)[["first", "on", *_AGREED, "pairs"]])
+    say("Agreement with people. On relevance: what each side declares relevant:")
+    _show_agreement(agreed(said, machines), "first")
     # A mean of a run needs all of a query's documents judged, and single pairs are a few of each.
     if said.design == "pairs" and measures is None and out is None:
         say("Single pairs correct no means of runs: sample whole queries for these.")
@@ -287,6 +289,12 @@ def build(
         "ground-truth"
     ),
     *,
+    accept_empty: Annotated[
+        bool,
+        typer.Option(
+            "--accept-empty", help="Write labels even if most questions lose all documents that people call relevant."
+        ),
+    ] = False,
     asked: RunOptions,
 ) -> None:
     """Label the remaining pairs of all queries and write the final qrels, with their texts and a card.
@@ -309,18 +317,25 @@ def build(
             people=people,
             out=out,
             asking=asked.asking(draw),
+            accept_empty=accept_empty,
         )
     counts = built.labels["source"].value_counts().to_dict()
     told = [f"{count:,} by {name}" for name, count in counts.items() if name]
     say(f"{len(built.labels):,} pairs of {built.labels['query_id'].nunique():,} queries: {', '.join(told)}")
     shown = built.agreement
     if len(shown):
-        say("Agreement with people on held-out queries:")
-        show(shown.loc[shown["coefficient"].isin(SHOWN), ["on", *_AGREED, "pairs"]])
+        say("Agreement with people. On relevance: what each side declares relevant:")
+        _show_agreement(shown[shown["coefficient"].isin(SHOWN)])
+    say(*built.sentences)
     note(*built.notes)
-    say(str(out / builds.QRELS), str(out / builds.LABELS), str(out / builds.CARD))
+    say(*map(str, built.files))
     # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
     leave(built.labeling.table, "labels", out / builds.LABELS)
 
 
-_AGREED = ("coefficient", "value", "ci_low", "ci_high")
+def _show_agreement(table: pd.DataFrame, *names: str) -> None:
+    """Print agreement, and why a coefficient is undefined."""
+    show(table[[*names, "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
+    undefined = table[table["undefined_reason"].fillna("") != ""]
+    for row in undefined.itertuples():
+        note(f"{row.coefficient} of {row.first} is undefined: {row.undefined_reason}")

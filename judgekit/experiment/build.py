@@ -39,11 +39,13 @@ from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.templates import filled
 from judgekit.job import count
 from judgekit.labelers.base import Labeler
-from judgekit.people.final import SHOWN, FinalLabels, final_labels
+from judgekit.people.final import SHOWN, FinalLabels, final_labels, ndcg_of_runs
+from judgekit.people.findings import TRUST
 from judgekit.people.reading import People, read_existing, read_people
 from judgekit.report import load as load_results
 
 QRELS: Final = "final.qrels"
+GAINS: Final = "final-gains.qrels"
 LABELS: Final = "labels.parquet"
 CARD: Final = "card.md"
 
@@ -54,21 +56,26 @@ class Built:
 
     Attributes:
         folder: where ``final.qrels``, ``labels.parquet`` and ``card.md`` lie.
+        files: these, and ``final-gains.qrels`` where labels are grades that were rounded.
         labeling: the final labels.
-        labels: the rows of ``labels.parquet``: ``query_id, doc_id, query, passage, relevance, status, source, machine,
-            confidence, cost``.
-        agreement: with people on held-out queries, as in `judgekit.agree`; empty without people.
+        labels: the rows of ``labels.parquet``: ``query_id, doc_id, query, passage, relevance, gain, status, source,
+            machine, confidence, cost``.
+        agreement: with people, as in `judgekit.agree`, and on the final labels of held-out queries; empty without
+            people.
         card: the text of ``card.md``.
         missing: how many pairs have no label.
-        notes: what a reader has to know, as sentences.
+        sentences: what the labels are, beside people's.
+        notes: what a reader has to beware of, as sentences.
     """
 
     folder: Path
+    files: tuple[Path, ...]
     labeling: Labeling
     labels: pd.DataFrame = field(repr=False)
     agreement: pd.DataFrame = field(repr=False)
     card: str = field(repr=False)
     missing: int
+    sentences: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -200,12 +207,13 @@ def build(
     out: str | Path = "ground-truth",
     asking: Asking = UNLIMITED,
     trust: bool = False,
+    accept_empty: bool = False,
 ) -> Built:
     """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
 
     All queries are labelled, whatever sample of them the experiment takes; what is in the store is not asked again.
-    With people, the labeling's values are put on their scale: from the threshold that separates best what people call
-    relevant, or, for grades, to what people give on average.
+    With people, the labeling's values are put on their scale: relevant from the value on at which its share of relevant
+    documents comes closest to people's, and within what is relevant and what is not to people's mean grade.
 
     Args:
         experiment: the experiment file, or the folder of its results. The card tells the biases that the comparison
@@ -216,15 +224,19 @@ def build(
         out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.
         asking: up to what cost models are asked, and where replies are kept.
         trust: as for `judgekit.run`, of an experiment file.
+        accept_empty: write the labels even if they leave most questions on which people found a relevant document
+            without one.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent; or people judged too little to fit anything.
+        ConfigError, DataError, UsageError: nothing has been sent; or nothing is written, since people judged no pair
+            that the labeling labelled, or its labels leave most questions without a relevant document.
         StoppedError: the endpoint or the budget ended it; build again to go on from there.
     """
     folder = Path(out)
     with noting_reads() as read:
         job = _prepared(experiment, labeling, people, asking.cache, trust=trust)
-        check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD])
+        written = [QRELS, str(missing_path(QRELS)), GAINS, str(missing_path(GAINS)), LABELS, CARD]
+        check_folder(folder, [MANIFEST, *written])
         _check_kept(folder, job.experiment)
         inputs = sources(job.config.files(), read)
 
@@ -234,10 +246,13 @@ def build(
 
     machine, cost = with_session(labelled, asking, job.config.price_list())
     final = final_labels(machine, job.people, seed=job.config.analysis.seed)
+    if final.filled is not None and final.filled.emptied and not accept_empty:
+        raise UsageError(final.filled.refusal(labeling))
     table = _table(job, final, cost)
     # First, since it makes the folder ours, also if we are killed.
     write_manifest(folder / MANIFEST, inputs, experiment=job.experiment)
     write_qrels(final.labeling, folder / QRELS)
+    _write_gains(final.gains, folder / GAINS)
     write_table(table, folder / LABELS)
     shown = {role: inputs[role] for role in job.config.files()}
     if people is not None:
@@ -248,21 +263,33 @@ def build(
     unused = [_left_out(name, shlex.quote(file), labeling) for name, file in job.unused.items()]
     card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
-    names = [QRELS, LABELS, CARD]
+    names = [QRELS, LABELS, CARD] if final.gains is None else [QRELS, GAINS, LABELS, CARD]
+    files = tuple(folder / name for name in names)
     # A pair without a label is left out of the qrels, where trec_eval would take a 0 for a judgment.
     missing = int((table["status"] != Status.OK.value).sum())
     if missing:
-        names.append(str(missing_path(QRELS)))
+        names += [str(missing_path(name)) for name in names if name in (QRELS, GAINS)]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names], job.experiment)
     return Built(
         folder=folder,
+        files=files,
         labeling=final.labeling,
         labels=table,
         agreement=final.agreement,
         card=card,
         missing=missing,
+        sentences=final.sentences,
         notes=(*notes, *unused, *(job.biases or ())),
     )
+
+
+def _write_gains(gains: Labeling | None, path: Path) -> None:
+    """Write gains beside the rounded labels, or remove those of an earlier build."""
+    if gains is not None:
+        write_qrels(gains, path)
+        return
+    for old in (path, missing_path(path)):
+        old.unlink(missing_ok=True)
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
@@ -277,7 +304,7 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
         query=[collection.queries[query_id].text for query_id in table["query_id"]],
         passage=[render(doc, collection.fields) for doc in collection.docs.get(table["doc_id"].tolist())],
     )
-    labels = ["relevance", "status", "source", "machine", "confidence"]
+    labels = ["relevance", "gain", "status", "source", "machine", "confidence"]
     out[labels] = table[labels]
     return out.assign(cost=np.where(out["source"] == job.name, price, np.nan))
 
@@ -326,6 +353,10 @@ def _card(
         shares=final.labeling.shares(),
         models=sorted(models),
         agreement=agreement.to_dict("records"),
+        gains=GAINS if final.gains is not None else "",
+        gain_scale="" if final.gains is None else str(final.gains.scale),
+        ndcg=[] if final.gains is None else ndcg_of_runs(job.collection, final),
+        trust=TRUST,
         version=__version__,
         qrels=qrels.name,
         sha256=hashlib.sha256(qrels.read_bytes()).hexdigest(),

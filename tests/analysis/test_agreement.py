@@ -116,7 +116,7 @@ def test_what_has_no_number_has_a_reason():
     reasons = agreed([1, 1], [1, 1], "binary").table.set_index("coefficient")["undefined_reason"]
     assert reasons["kappa"] == "both labelings are constant"
     found = agreed([0, 1], [0, 0], "binary", people=["b"]).table.set_index("coefficient")
-    assert found.loc["recall", "undefined_reason"] == "no such pair"
+    assert found.loc["recall", "undefined_reason"] == "people call nothing relevant"
     assert found.loc["precision", "value"] == 0
     a = labeling("a", [1, 0], "binary")
     other = Labeling("b", Scale("binary"), a.table.assign(doc_id="elsewhere")[:1])

@@ -44,7 +44,8 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     tasks = Sample.read(finished / "s.jsonl").tasks
     assert labels.row_relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in tasks)
     correct = ["annotate", "correct", "people.qrels", "out", "-o", "corrected.csv", "-m"]
-    assert "Agreement with people on held-out queries" in judgekit(*correct, "P@1", code=0).out
+    said = judgekit(*correct, "P@1", code=0).out
+    assert "Agreement with people. On relevance: what each side declares relevant:" in said
     rows = pd.read_csv(finished / "corrected.csv", keep_default_na=False).to_dict("records")
     assert {row["labeling"] for row in rows} == {"containment", "judge", "erag"}
     (difference,) = [row for row in rows if row["labeling"] == "containment" and row["other"]]

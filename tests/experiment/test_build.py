@@ -1,10 +1,14 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import judgekit as jk
+from judgekit.data.labelings import Scale
 from judgekit.data.trec import read_qrels
+from judgekit.errors import UsageError
 from tests.cli.test_cli_annotate import rated
 from tests.small import edited
 
@@ -80,7 +84,7 @@ def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted
     card = (piloted / "ground-truth" / "card.md").read_text()
     assert card.startswith("# Relevance labels: out\n")
     assert f"{len(people)} labels by people" in card
-    assert "## Agreement with people on held-out queries\n\n" in card
+    assert "## Agreement with people\n\n- Relevant is what judge calls 1: people call " in card
     assert "## Known biases\n\n- judge asks the answering model.\n- Passages that none of the runs holds" in card
     assert "kappa" in card
     assert str(piloted) not in card
@@ -111,15 +115,102 @@ def test_existing_judgments_by_people_enter_the_final_qrels_with_their_source(fo
 @pytest.mark.parametrize("grade", [1, 2])
 def test_judgments_that_are_all_alike_leave_the_labeling_its_own_scale(grade, folder, judgekit):
     (folder / "gold.qrels").write_text("".join(f"q{i} 0 d{i}b {grade}\n" for i in range(6)))
-    built = judgekit("build", "experiment.toml", "-l", "judge", "--people", "gold.qrels", code=0 if grade == 1 else 2)
-    if grade == 1:
-        labels = read_qrels(folder / "ground-truth" / "final.qrels").table.set_index(["query_id", "doc_id"])
-        assert (labels.loc[("q0", "d0b"), "relevance"], set(labels["relevance"])) == (1, {0, 1})
-    else:
-        assert "too few or too similar to fit a rule" in built.err
+    built = judgekit("build", "experiment.toml", "-l", "judge", "--people", "gold.qrels", code=0)
+    labels = read_qrels(folder / "ground-truth" / "final.qrels").table.set_index(["query_id", "doc_id"])
+    assert (labels.loc[("q0", "d0b"), "relevance"], set(labels["relevance"])) == (grade, {0, 1, grade})
+    assert "Relevant is what judge declares, 1: people judged no question's passages as a whole" in built.out
     judgekit("run", "experiment.toml", "--out", "out", code=0)
     refused = judgekit("annotate", "correct", "gold.qrels", "out", code=2).err
     assert "nobody knows with which probability each passage was judged" in refused
+
+
+def graded(folder, judgekit, said, questions=40):
+    """Let a judge that says 1 where ``said(relevant, random)``, and people who grade eight questions, label a pool."""
+    random = np.random.default_rng(3)
+    rows = [(f"q{q:02}", f"q{q:02}d{d}") for q in range(questions) for d in range(8)]
+    relevant = {pair: random.random() < 0.25 for pair in rows}
+    asked = (f'{{"query_id": "q{q:02}", "text": "What is {q}?", "answers": ["x"]}}\n' for q in range(questions))
+    (folder / "big.jsonl").write_text("".join(asked))
+    answers = (f"q{q:02},{run},8,{random.choice(['x', 'y'])}\n" for q in range(questions) for run in "ab")
+    (folder / "ans.csv").write_text("query_id,run,depth,answer\n" + "".join(answers))
+    (folder / "bigdocs.jsonl").write_text("".join(f'{{"doc_id": "{d}", "text": "It is {d}."}}\n' for _, d in rows))
+    for name in "ab":
+        (folder / f"{name}.trec").write_text("".join(f"{q} Q0 {d} 0 {random.random()} {name}\n" for q, d in rows))
+    judged = "".join(f"{q} 0 {d} {int(said(relevant[q, d], random))}\n" for q, d in rows)
+    (folder / "machine.qrels").write_text(judged)
+    (folder / "big.toml").write_text(
+        '[data]\nqueries = "big.jsonl"\ndocs = "bigdocs.jsonl"\ndepth = 8\n[runs]\na = "a.trec"\nb = "b.trec"\n'
+        '[[labelers]]\nname = "judge"\nkind = "provenance"\nqrels = "machine.qrels"\n'
+        '[answers]\nimport = "ans.csv"\nanswered_by = "m"\ndepths = [8]\nmetrics = ["em"]\n'
+    )
+    judgekit("annotate", "sample", "big.toml", "--n", 8, "-o", "s.jsonl", code=0)
+
+    def grade(row):
+        return str(int(random.choice([2, 3]) if relevant[row["query_id"], row["doc_id"]] else random.choice([0, 1])))
+
+    rated(folder / "s.csv", grade)
+    judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels", code=0)
+    return relevant
+
+
+def test_people_s_grades_and_a_binary_judge_leave_documents_relevant_and_agree_as_declared(folder, judgekit):
+    """By people's mean grade, 1.3, 34 of 40 questions had no relevant document, and kappa was 0."""
+    graded(folder, judgekit, lambda relevant, random: random.random() < (0.75 if relevant else 0.25))
+    built = judgekit("build", "big.toml", "-l", "judge", "--people", "people.qrels", code=0)
+    out = folder / "ground-truth"
+    labels = pd.read_parquet(out / "labels.parquet")
+    final = read_qrels(out / "final.qrels", scale=Scale.parse("grades:3:2"))
+    held = (final.table["relevance"] >= 2).groupby(final.table["query_id"]).any().sum()
+    assert held > 36
+    by_judge = labels[labels["source"] == "judge"]
+    assert ((by_judge["relevance"] >= 2) == (by_judge["machine"] == 1)).all()
+    assert set(by_judge["relevance"]) < {0, 1, 2, 3}
+    assert f"{held} of 40 questions have a relevant document; of people's 8, 7." in built.out
+    # The kappa of `agree` on the same files, in the build, on the card and in `correct`.
+    scales = {"judge": "binary", "people": "grades:3:2"}
+    files = {"judge": folder / "machine.qrels", "people": folder / "people.qrels"}
+    table = jk.agree(files, people=["people"], scales=scales).table
+    (kappa,) = table.loc[(table["coefficient"] == "kappa") & (table["on"] == "relevance"), "value"]
+    assert kappa > 0.2
+    judgekit("run", "big.toml", "--out", "results", code=0)
+    corrected = judgekit("annotate", "correct", "people.qrels", "results", code=0).out
+    card = (out / "card.md").read_text()
+    assert f"{kappa:.4f}" in built.out
+    assert f"{kappa:.4f}" in corrected
+    assert f"| kappa | relevance | {kappa:.3f} |" in card
+    assert "| nan" not in card
+    # Gains, not rounded, for nDCG.
+    gains = read_qrels(out / "final-gains.qrels")
+    (gain,) = by_judge.loc[by_judge["machine"] == 1, "gain"].unique()
+    assert 2 < gain < 3
+    kept = gains.table.merge(by_judge[by_judge["machine"] == 1][["query_id", "doc_id"]])
+    assert set(kept["relevance"]) == {round(10 * gain)}
+    for name, scale in ("final-gains", "grades:30:20"), ("final", "grades:3:2"):
+        scored = judgekit("score", "--run", "a.trec", "--qrels", f"ground-truth/{name}.qrels", "--scale",
+                          f"{name}={scale}", "-m", "nDCG@8 RR", code=0).out  # fmt: skip
+        ndcg, reciprocal = map(float, scored.splitlines()[1].split()[-2:])
+        # The card has the gains' own digits, the file tenths.
+        on_card = next(line for line in card.splitlines() if line.startswith("| a |")).split("|")
+        assert float(on_card[2 if name == "final-gains" else 3]) == pytest.approx(ndcg, abs=0.006)
+        assert reciprocal > 0.3
+    # Built again with binary labels by people, the gains of the grades are gone.
+    (folder / "binary.qrels").write_text("".join(f"q00 0 q00d{d} {d % 2}\n" for d in range(8)))
+    judgekit("build", "big.toml", "-l", "judge", "--people", "binary.qrels", code=0)
+    assert not (out / "final-gains.qrels").exists()
+
+
+def test_labels_that_leave_most_questions_without_a_relevant_document_are_refused(folder, judgekit):
+    graded(folder, judgekit, lambda relevant, random: relevant and random.random() < 0.1)
+    build = ["build", "big.toml", "-l", "judge", "--people", "people.qrels"]
+    refused = judgekit(*build, code=2).err
+    assert re.search(
+        r"No relevant document is left in \d+ of 40 questions: judge finds none on [4-7] of the 7", refused
+    )
+    assert not (folder / "ground-truth").exists()
+    with pytest.raises(UsageError, match="accept_empty=True"):
+        jk.build("big.toml", "judge", people="people.qrels")
+    built = judgekit(*build, "--accept-empty", code=0)
+    assert re.search(r"\d+ of 40 questions have a relevant document; of people's 8, 7", built.out)
 
 
 def test_wrong_input_is_a_sentence(folder, judgekit):

@@ -1,13 +1,15 @@
 """Final labels: people's where there are some, else a labeling's on people's scale."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import isotonic_regression
 
+from judgekit.analysis.agreement import agreement as agree
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.people.final import SHOWN, Rule, agreed, best_threshold, final_labels, fit, held_out
+from judgekit.people.final import FINAL, SHOWN, agreed, final_labels, held_out
 from judgekit.people.reading import People
 
 ASKED = ["query_id", "doc_id", "probability", "content", "status", "judgments"]
@@ -36,28 +38,17 @@ def pool():
     return grades, values
 
 
-def test_the_threshold_is_the_best_of_all_by_a_search(pool):
-    grades, values = pool
-    value, relevant = np.array(list(values.values())), np.array(list(grades.values())) >= 2
-    found = best_threshold(np.round(value, 1), relevant)
-
-    def balanced(cut):
-        guess = np.round(value, 1) >= cut
-        return (guess & relevant).sum() / relevant.sum() + (~guess & ~relevant).sum() / (~relevant).sum()
-
-    assert balanced(found) == max(map(balanced, np.arange(0, 1.2, 0.05)))
-
-
-def test_grades_are_what_people_give_on_average_weighted_by_how_they_were_drawn():
-    values, people = np.array([0.1, 0.1, 0.5, 0.9]), np.array([0.0, 2.0, 1.0, 3.0])
-    rule = fit(values, people, np.array([3.0, 1.0, 1.0, 1.0]), Scale("grades", 3))
-    nine = Rule(Scale("unit"), values=tuple(map(float, range(9))), means=tuple(n / 8 for n in range(9)))
-    assert str(nine) == "0 becomes 0.00, 2 becomes 0.25, 4 becomes 0.50, 6 becomes 0.75, 8 becomes 1.00"
-    assert rule.means == tuple(isotonic_regression([0.5, 1.0, 3.0], weights=[4, 1, 1]).x)
-    drawn = [("q1", "a", 0.0, 1 / 3), ("q1", "b", 2.0, 1.0), ("q2", "a", 1.0, 1.0), ("q2", "b", 3.0, 1.0)]
+def test_relevance_and_gains_are_weighted_by_how_pairs_were_drawn():
+    drawn = [("q1", "a", 0.0, 1 / 3), ("q1", "b", 1.0, 1.0), ("q2", "a", 2.0, 1 / 3), ("q2", "b", 3.0, 1.0)]
+    values = [0.2, 0.2, 0.9, 0.9]
     labels = labeling_of({(q, d): value for (q, d, *_), value in zip(drawn, values, strict=True)}, "unit")
-    assert final_labels(labels, people_of(drawn, "grades:3")).rule == rule
-    assert rule(np.array([0.1, 0.5, 0.9, 1.0, np.nan])).tolist() == pytest.approx([1, 1, 3, 3, np.nan], nan_ok=True)
+    rule = final_labels(labels, people_of(drawn, "grades:3:2")).rule
+    assert rule.gains == pytest.approx((0.25, 2.25))
+    shares = [("q1", "a", 0.0, 0.1), ("q1", "b", 3.0, 1.0), ("q2", "a", 3.0, 1.0)]
+    labels = labeling_of({("q1", "a"): 0.0, ("q1", "b"): 0.6, ("q2", "a"): 0.8}, "unit")
+    assert final_labels(labels, people_of(shares, "grades:3:2")).rule.cut == 0.6
+    rare = [("q1", "a", 3.0, 1.0), ("q1", "b", 0.0, 0.1), ("q2", "a", 0.0, 1.0)]
+    assert final_labels(labels, people_of(rare, "grades:3:2")).rule.cut == 0.8
 
 
 def test_people_s_labels_stand_and_the_others_follow_them(pool):
@@ -79,8 +70,7 @@ def test_people_s_labels_stand_and_the_others_follow_them(pool):
     assert any("people gave the grade" in note for note in coarse.notes) > any("the grade" in n for n in final.notes)
     namesake = final_labels(labeling_of(values, "unit", "people"), people_of(judged, "grades:3:2"))
     assert set(namesake.agreement["first"]) == {"people (labeling)"}
-    agreed = final.agreement[final.agreement["coefficient"] == "agreement"].iloc[0]
-    assert agreed["pairs"] == 99
+    assert set(final.agreement["pairs"]) == {99}
     known = rest.groupby("relevance")["confidence"].nunique()
     assert set(known) == {1}  # one share for each label
 
@@ -99,11 +89,13 @@ def test_held_out_labels_come_from_rules_that_never_saw_the_query(pool):
     grades, values = pool
     rows = [(q, d, values[q, d], float(g >= 2), 1.0) for (q, d), g in grades.items()]
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "machine", "people", "probability"])
-    for query, scale in ("q00", Scale("binary")), ("q13", Scale("unit")):  # on unit every judgment moves the rule
-        before = held_out(table, scale)
+    for query, scale in ("q00", Scale("binary")), ("q13", Scale("unit")):
+        before = held_out(table, table, Scale("unit"), scale)
         turned = table.assign(people=np.where(table["query_id"] == query, 1 - table["people"], table["people"]))
         mine = (table["query_id"] == query).to_numpy()
-        assert (held_out(turned, scale)[mine] == before[mine]).all()
+        again = held_out(turned, turned, Scale("unit"), scale)
+        assert (again[mine] == before[mine]).all()
+        assert (again != before).any()
 
 
 def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):
@@ -127,17 +119,27 @@ def test_a_missing_label_is_missing_unless_people_gave_one():
     assert final.labeling.counts()["failed"] == 1
 
 
-def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
+def test_people_who_say_the_same_of_all_leave_the_labeling_its_own_threshold(pool):
     grades, values = pool
-    for scale in ("binary", "grades:3:2"):
-        alike = people_of([(q, d, 1.0, 1.0) for q, d in grades], scale)
-        with pytest.raises(UsageError, match="judge more"):
-            final_labels(labeling_of(values, "unit"), alike)
+    for scale, given, how_many in (("binary", 1, "all"), ("grades:3:2", 0, "none"), ("unit", 0.5, "all")):
+        final = final_labels(labeling_of(values, "unit"), people_of([(*pair, given, 1.0) for pair in grades], scale))
+        assert final.rule.cut == 0.5
+        said = (
+            f"Relevant is what judge declares, 0.5 or more: people call {how_many} of the 200 judged passages relevant."
+        )
+        assert final.sentences[0] == said
+
+
+def test_labels_that_share_no_pair_with_people_are_refused_and_useless_ones_named(pool):
+    grades, values = pool
+    elsewhere = people_of([("q00", "other", 1.0, 1.0), ("q01", "other", 0.0, 1.0)], "grades:3:2")
+    with pytest.raises(UsageError, match="no pair has labels by people and by judge"):
+        final_labels(labeling_of(values, "unit"), elsewhere)
+    assert agreed(elsewhere, {"judge": labeling_of(values, "unit")}).empty
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
     people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
-    flat = labeling_of(dict.fromkeys(values, 0.5), "unit")
-    found = agreed(people, {"flat": flat, "judge": labeling_of(values, "unit")})
+    found = agreed(people, {"judge": labeling_of(values, "unit")})
     assert set(found["coefficient"]) == {*SHOWN} - {"mean_difference"}
     for machine, useless in ((noise, True), (values, False)):
         final = final_labels(labeling_of(machine, "unit"), people)
@@ -145,12 +147,76 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
         assert str(final.rule).startswith("relevant from ")
 
 
-def test_after_votes_agreement_is_that_of_relevant_or_not():
-    """Votes are shares: the rule turns the judge's 0 into a small share, which no vote equals."""
+def test_agreement_is_that_of_the_labels_as_declared_before_any_mapping(pool):
+    """A judge whose mean grade lies below relevance was said to agree not at all: kappa 0, precision undefined."""
+    grades, _ = pool
+    said = {pair: float(grade >= 1) for pair, grade in grades.items()}
+    people = people_of([(*pair, float(g), 1.0) for pair, g in grades.items()], "grades:3:3")
+    judge = labeling_of(said, "binary")
+    final = final_labels(judge, people)
+    on_relevance = final.agreement[final.agreement["on"] == "relevance"]
+    expected = agree([judge, people.labeling], people=["people"]).table
+    both = on_relevance.merge(expected, on="coefficient", suffixes=("", "_agree"))
+    assert len(both) == len(on_relevance) == 6
+    assert both["value"].tolist() == both["value_agree"].tolist()
+    assert both.set_index("coefficient").loc["recall", "value"] == 1
+    assert final.sentences[-1].startswith("judge agrees with people: kappa .")
+
+
+def test_a_labeling_on_people_s_scale_is_compared_on_both(pool):
+    grades, _ = pool
+    people = people_of([(*pair, float(g), 1.0) for pair, g in grades.items()], "grades:3:2")
+    graded = labeling_of({pair: float(min(g + 1, 3)) for pair, g in grades.items()}, "grades:3:2")
+    final = final_labels(graded, people)
+    assert set(final.agreement["on"]) == {"relevance", "labels", FINAL}
+    kappa = final.agreement[final.agreement["coefficient"] == "kappa"].set_index("on")["value"]
+    assert kappa[FINAL] > kappa["labels"], "the rule takes the shift out"
+    same = final_labels(labeling_of({pair: float(g > 1) for pair, g in grades.items()}, "binary"),
+                        people_of([(*pair, float(g > 1), 1.0) for pair, g in grades.items()], "binary"))  # fmt: skip
+    assert set(same.agreement["on"]) == {"relevance"}, "final labels that are the labels say nothing more"
+
+
+def test_a_label_that_nobody_gives_leaves_its_share_undefined_with_the_reason(pool):
+    grades, _ = pool
+    never = labeling_of(dict.fromkeys(grades, 0.0), "binary")
+    people = people_of([(*pair, float(g), 1.0) for pair, g in grades.items()], "grades:3:2")
+    final = final_labels(never, people)
+    assert "precision is undefined (no label says relevant), recall .00" in final.sentences[-1]
+    assert final.filled.emptied
+
+
+def test_gains_stand_in_tenths_beside_grades_only(pool):
+    grades, values = pool
+    judged = [(q, d, float(g), 0.5) for (q, d), g in grades.items() if q < "q20"]
+    final = final_labels(labeling_of(values, "unit"), people_of(judged, "grades:3:2"))
+    assert str(final.gains.scale) == "grades:30:20"
+    assert (final.gains.table["relevance"] / 10).tolist() == pytest.approx(final.table["gain"].tolist(), abs=0.05)
+    assert ((final.gains.table["relevance"] >= 20) == (final.table["relevance"] >= 2)).all()
+    assert (final.table["gain"] != final.table["relevance"]).any()
+    relevant = [(q, d, float(g > 1), p) for q, d, g, p in judged]
+    assert final_labels(labeling_of(values, "unit"), people_of(relevant, "binary")).gains is None
+
+
+def test_judgments_made_elsewhere_set_the_share_on_whole_questions_only():
+    """Files of relevant passages and few others say nothing of how many are relevant."""
+    pairs = [(f"q{q}", f"d{d}") for q in range(10) for d in range(5)]
+    machine = labeling_of({(q, d): (0.9, 0.6, 0.3, 0.2, 0.1)[int(d[1])] for q, d in pairs}, "unit")
+    some = [(q, d, float(d == "d0" or d == "d1"), 1.0) for q, d in pairs if d in ("d0", "d1", "d4")]
+    partly = replace(people_of(some, "binary"), design="")
+    final = final_labels(machine, partly)
+    assert final.rule.cut == 0.5
+    assert "people judged no question's passages as a whole" in final.sentences[0]
+    whole = [(q, d, float(d in ("d0", "d1", "d2")), 1.0) for q, d in pairs if q == "q1"]
+    known = [row for row in some if row[0] != "q1"] + whole
+    assert final_labels(machine, replace(people_of(known, "binary"), design="")).rule.cut == 0.3
+
+
+def test_after_votes_a_passage_is_relevant_from_half_of_them_on():
     votes = {(f"q{i // 4}", f"d{i}"): (1, 0.5, 0.25, 0)[i % 4] for i in range(160)}
     people = people_of([(q, d, share, 1.0) for (q, d), share in votes.items()], "unit")
     judge = labeling_of({pair: float(share >= 0.5) for pair, share in votes.items()}, "binary")
     made = final_labels(judge, people)
     found = dict(zip(made.agreement["coefficient"], made.agreement["value"], strict=False))
     assert (found["agreement"], found["kappa"]) == (1, 1)
-    assert any("relevant or not" in note for note in made.notes)
+    assert made.rule.gains == (0.125, 0.75)
+    assert made.sentences[1] == "A relevant label counts 0.75, another 0.12: people's mean among them."
