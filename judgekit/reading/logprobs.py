@@ -154,7 +154,7 @@ def _malformed(what: str, found: Any) -> ValueError:
 
 
 def _bare(token: str) -> str:
-    """Return a token's text without the blanks and signs around it, which servers write in one place and not another."""
+    """Return a token's text without the blanks and signs around it, which servers write here and not there."""
     return _EDGES.sub("", token).casefold()
 
 
