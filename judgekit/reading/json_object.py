@@ -1,18 +1,55 @@
-"""A reply that is one JSON object."""
+"""A reply that is one JSON object, also where it is written as Python or JavaScript would write it.
+
+Models leave a comma behind the last entry, quote with single or typographic marks, write ``True`` or a comment. The
+grammar takes these and guesses nothing: a value without quotes is a number or one word, what is not closed is no
+object, and a key that is repeated is refused.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+_TOKEN: Final = re.compile(
+    r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)"
+    r"|(?P<mark>[{}\[\],:])"
+    r"|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\\n]|\\.|(?<=\w)'(?=\w))*)'"
+    r"|[“”](?P<curly>[^“”\n]*)[“”]"
+    r"|(?P<number>-?\d+(?:\.\d+)?(?![\w.]))|(?P<word>[^\W\d]\w*)",
+    re.DOTALL,
+)
+_WORDS: Final[dict[str, object]] = {"true": True, "false": False, "null": None, "none": None}
+_LEVELS: Final = 20
+_KEYS: Final = ("double", "single", "curly", "word")
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Return the entries of a JSON object by case-folded key; None for anything else, and if a key is repeated."""
+    """Return the entries of an object by case-folded key; None for anything else, and if a key is repeated.
+
+    A list of one object is that object, as is the same object twice.
+    """
     try:
-        entries = json.loads(text, object_pairs_hook=_entries, parse_float=_exact)
-    except (ValueError, RecursionError):
+        value = json.loads(text, object_pairs_hook=_entries, parse_float=_exact)
+    except _RepeatedError:
         return None
-    return entries if isinstance(entries, dict) else None
+    except (ValueError, RecursionError):
+        value = _read_loosely(text)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, dict) else None
+
+
+def leaves(entries: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each key whose value is no object, with its value, at whatever depth."""
+    left = [entries]
+    while left:
+        for name, value in left.pop().items():
+            if isinstance(value, dict):
+                left.append(value)
+            else:
+                yield name, value
 
 
 def names_and_texts(entries: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -32,11 +69,15 @@ def names_and_texts(entries: dict[str, Any]) -> tuple[list[str], list[str]]:
     return names, texts
 
 
+class _RepeatedError(ValueError):
+    """A key stands in an object twice."""
+
+
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Two keys that differ in case alone are one key twice: which of them holds the verdict nobody knows.
     entries = {name.casefold(): value for name, value in pairs}
     if len(entries) < len(pairs):
-        raise ValueError("a key is repeated")
+        raise _RepeatedError("a key is repeated")
     return entries
 
 
@@ -46,3 +87,86 @@ def _exact(number: str) -> int | float:
     if rest and not rest.strip("0"):
         return int(whole)
     return float(number)
+
+
+def _read_loosely(text: str) -> object:
+    """Return the value that a whole text is in the wider grammar, once or several times alike, or None."""
+    tokens = _tokens(text)
+    try:
+        value = _value(next(tokens), tokens, 0)
+        for token in tokens:
+            if _value(token, tokens, 0) != value:
+                return None
+    except (ValueError, StopIteration):
+        return None
+    return value
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the text of each token."""
+    place = 0
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        if token is None:
+            raise ValueError("no token")
+        place = token.end()
+        kind = token.lastgroup or ""
+        if kind != "skip":
+            yield kind, token[kind]
+
+
+def _value(token: tuple[str, str], tokens: Iterator[tuple[str, str]], level: int) -> object:
+    """Return the value that begins with a token."""
+    kind, text = token
+    if level > _LEVELS:
+        raise ValueError("nested too deeply")
+    if token == ("mark", "{"):
+        return _members(tokens, level)
+    if token == ("mark", "["):
+        return _items(tokens, level)
+    if kind == "number":
+        return _exact(text) if "." in text else int(text)
+    if kind == "word":
+        return _WORDS.get(text.casefold(), text)
+    if kind in _KEYS:
+        return _unescaped(text)
+    raise ValueError("no value")
+
+
+def _members(tokens: Iterator[tuple[str, str]], level: int) -> dict[str, Any]:
+    """Return an object whose opening brace was read."""
+    pairs: list[tuple[str, Any]] = []
+    token = next(tokens)
+    while token != ("mark", "}"):
+        kind, name = token
+        if kind not in _KEYS or next(tokens) != ("mark", ":"):
+            raise ValueError("no key")
+        pairs.append((_unescaped(name), _value(next(tokens), tokens, level + 1)))
+        token = next(tokens)
+        if token == ("mark", ","):
+            token = next(tokens)
+        elif token != ("mark", "}"):
+            raise ValueError("no comma")
+    return _entries(pairs)
+
+
+def _items(tokens: Iterator[tuple[str, str]], level: int) -> list[Any]:
+    """Return a list whose opening bracket was read."""
+    items: list[Any] = []
+    token = next(tokens)
+    while token != ("mark", "]"):
+        items.append(_value(token, tokens, level + 1))
+        token = next(tokens)
+        if token == ("mark", ","):
+            token = next(tokens)
+        elif token != ("mark", "]"):
+            raise ValueError("no comma")
+    return items
+
+
+def _unescaped(text: str) -> str:
+    """Return a string without its escapes."""
+    try:
+        return str(json.loads(f'"{text}"')) if "\\" in text else text
+    except ValueError:
+        return text.replace("\\'", "'").replace('\\"', '"')
