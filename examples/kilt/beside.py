@@ -2,9 +2,8 @@
 
     python beside.py results/nq results/triviaqa ... > beside.csv
 
-Rows ``dataset, run, labeling, measure, coefficient, paper, here, ci_low, ci_high, depth``, a row for each cell of the
-paper; empty where one's own results lack it. Further runs, labelings and measures of one's own have no row. The paper's
-depth is 50; of one's own results the deepest answers count, with the measure cut there: column ``depth``.
+Rows ``dataset, run, labeling, measure, coefficient, paper, here, ci_low, ci_high``, a row for each cell of the paper;
+empty where one's own results lack it. Further runs, labelings and measures of one's own have no row.
 
 Results folders have the names of the data sets (`nq`), labelings and runs those of the experiments here.
 """
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
+DEPTH = 50
 KEYS = ["dataset", "run", "labeling", "measure", "coefficient"]
 
 
@@ -27,36 +27,19 @@ def paper() -> pd.DataFrame:
 
 
 def own(folder: Path) -> pd.DataFrame:
-    """Return the same cells of a results folder, at the depth of its deepest answers."""
+    """Return the same cells of a results folder."""
     table = pd.read_csv(folder / "comparison.csv", keep_default_na=False, na_values=[""])
-    table = table[(table["level"] == "query") & (table["run"] != "all")]
-    depth = table["depth"].max()
-    cut = f"@{depth}"
-    table = table[(table["depth"] == depth) & table["measure"].str.endswith(cut)]
-    named = table.assign(dataset=folder.name, measure=table["measure"].str.removesuffix(cut))
-    return named.rename(columns={"value": "here"})[[*KEYS, "here", "ci_low", "ci_high", "depth"]]
+    table = table[(table["level"] == "query") & (table["depth"] == DEPTH) & (table["run"] != "all")]
+    named = table.assign(dataset=folder.name, measure=table["measure"].str.removesuffix(f"@{DEPTH}"))
+    return named.rename(columns={"value": "here"})[[*KEYS, "here", "ci_low", "ci_high"]]
 
 
 def main(folders: list[str]) -> pd.DataFrame:
-    """Return the paper's cells with those of results folders, which are named as the data sets are.
-
-    Raises:
-        SystemExit: a folder has no cell of the paper's.
-    """
+    """Return the paper's cells with those of results folders, which are named as the data sets are."""
+    rows = pd.concat([own(Path(folder)) for folder in folders])
     cells = paper()
     spelled = {name.lower(): name for name in cells["dataset"]}
-    parts = []
-    for folder in folders:
-        rows = own(Path(folder))
-        rows = rows.assign(dataset=rows["dataset"].str.lower().map(spelled))
-        if rows.merge(cells, on=KEYS).empty:
-            datasets, runs, labelings = (", ".join(cells[name].unique()) for name in ("dataset", "run", "labeling"))
-            sys.exit(
-                f"{folder} holds none of the paper's cells: name the folder as one of {datasets}, in any case; the "
-                f"experiment's runs {runs}; its labelings {labelings}"
-            )
-        parts.append(rows)
-    return cells.merge(pd.concat(parts), on=KEYS, how="left")
+    return cells.merge(rows.assign(dataset=rows["dataset"].str.lower().map(spelled)), on=KEYS, how="left")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
+from judgekit.reading.question import is_open
 from judgekit.reading.verdict import Unread, Verdict, stated, usable
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
@@ -29,6 +30,13 @@ GROWTH: Final = 8
 
 _ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _ROOM: Final = 256
+_MEANT: Final = {
+    "judge": "is the passage relevant to it?",
+    "correctness": "is the given answer correct?",
+    "grounded": "does the given answer rest on the passages?",
+}
+"""What a verdict of yes or no is about, by kind of prompt."""
+
 _GAP: Final = "\ue000 gap \ue000"
 
 
@@ -139,9 +147,20 @@ class Asker:
         answer = without_reasoning(quoted.text).strip()
         if answer:
             turns += [question, {"role": "assistant", "content": neutral(answer)}]
-        turns.append({**question, "content": f"{question['content']}\n\n{self.prompt.output.form.again}"})
+        turns.append({**question, "content": f"{question['content']}\n\n{self._once_more(values)}"})
         body = self._body(turns, self._fields[0])
         return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
+
+    def _once_more(self, values: Mapping[str, str]) -> str:
+        """Return what is said to a model whose reply states no verdict."""
+        again = self.prompt.output.form.again
+        meant = _MEANT.get(self.prompt.kind)
+        if meant is None or self.prompt.output.type != "yes/no" or is_open(values.get("question", "")):
+            return again
+        if "passage useful" in self.prompt.user:
+            meant = "is the passage useful for answering it?"
+        # "No, it did not" answers the question, and so may the next "No" where nothing says what is asked.
+        return f"Do not answer the question itself: {meant} {again}"
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
         """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""

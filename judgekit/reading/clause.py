@@ -9,14 +9,15 @@ is its last sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 NOUNS: Final = (
-    r"verdict|grade|score|rating|decision|judge?ment|label|relevance|relevant|conclusion|result|overall|urteil|ergebnis"
-    r"|note finale|relevance (?:judge?ment|grade|score|rating)"
+    r"verdict|grade|score|rating|decision|judge?ment|label|relevance|relevant|conclusion|result|overall|urteil"
+    r"|ergebnis"
+    r"|useful(?:ness)?|note finale|relevance (?:judge?ment|grade|score|rating)"
 )
 # Not where grades are asked for: there an answer is one to the question.
 _ANSWERS: Final = (
@@ -24,7 +25,10 @@ _ANSWERS: Final = (
     r"|정답|الإجابة|答案|回答|答え|relevant\?|is (?:it|(?:the|this) passage) relevant(?: to the question)?\?"
 )
 
-_GRADES: Final = r"bewertung|note|nota|voto|puntuación|calificación|оценка|评分|得分|점수"
+_GRADES: Final = (
+    r"bewertung|gesamtnote|endnote|note|nota|voto|puntuación|calificación|puntaje|pontuação|nota final|cijfer|betyg"
+    r"|ocena|оценка|итоговая оценка|评分|最终评分|最終評価|評価|得分|總分|总分|점수|최종 점수"
+)
 _OWNERS: Final = r"(?:(?:my|the|your|final|overall|correct|right|relevance|die|der|la|el|il)[ ,]{1,2})*"
 _SAYS: Final = r"(?:is|would be|ist|est|es|lautet)\b:?|[是为]\s*[:：]?"
 _CONCLUDES: Final = (
@@ -35,7 +39,8 @@ _CONCLUDES: Final = (
 )
 _ANSWERING: Final = r"i(?:['’]d| would| have to| must)? (?:say|answer):? "
 _GRADING: Final = (
-    r"(?:i(?:['’]d|['’]ll| would| will)? (?:grade|rate|give|assign|score)(?: (?:it|this|(?:the|this) passage))?(?: as)?"
+    r"(?:i(?:['’]d|['’]ll| would| will)? (?:grade|rate|give|assign|score)(?: (?:it|this|(?:the"
+    r"|this) passage))?(?: as)?"
     r"|(?:the|this) passage (?:is (?:graded|rated)|gets|receives|deserves|merits|earns))"
     r"(?: (?:an?|the))?(?: (?:relevance )?(?:grade|score|rating)(?: of)?)? "
 )
@@ -44,11 +49,37 @@ _QUESTION: Final = re.compile(
 )
 """A prompt's question whose own words state its verdict."""
 
-_TURN: Final = r"\s*(?P<mark>[.,:;!(。]|\s[-–—]{1,2}\s|—|\b(?:because|since)\b)\s*(?P<beside>.*)"
+_SUBJECTS: Final = r"(?:it|the|this|that|there|no|nothing|none)\b"
+_TURN: Final = (
+    r"\s*(?P<mark>[.,:;!(。=]|\s[-–—]{1,2}\s|—"
+    rf"|\b(?:because|since|as(?= {_SUBJECTS})|given that)\b)\s*(?P<beside>.*)"
+)
+_ENDS: Final = (".", "!", "。")
 _ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
-_BOUNDARY: Final = r"(?:^|(?<=[.!\"”] ))"
+GLOSSES: Final = {
+    **dict.fromkeys(("ja", "oui", "sí", "si", "sì", "sim", "да", "はい", "是", "是的", "예", "네", "हाँ", "हां"), 1),
+    **dict.fromkeys(("evet", "نعم", "tak", "כן", "vâng"), 1),
+    **dict.fromkeys(("nein", "non", "no", "não", "nee", "нет", "いいえ", "否", "不", "不是", "아니요", "아니오"), 0),
+    **dict.fromkeys(("नहीं", "hayır", "لا", "nie", "לא", "không"), 0),
+}
+"""Yes and no as other languages write them, beside the English word."""
+
+_RELEVANCE: Final = re.compile(r"relevan|useful|helpful", re.IGNORECASE)
+_JUDGED: Final = re.compile(r"verdict|judge?ment|grade|score|rating", re.IGNORECASE)
+
+_FIRST: Final = re.compile(r"[.!?;:](?:\s|$)")
+_BOUNDARY: Final = r"(?:^|(?<=[.!。\"”] ))"
 # Behind these the word was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but".
-_ELSEWHERE: Final = re.compile(r"\d|(?:but|however|as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
+_ELSEWHERE: Final = re.compile(
+    rf"(?:but|however|as(?! {_SUBJECTS})|as the \w+ (?:says?|said|puts?|has it)|says?|said|is|was|so|like"
+    r"|(?P<told>according))\b",
+    re.IGNORECASE,
+)
+_CONJUNCTION: Final = re.compile(rf"\A(?:as|because|since|for) (?={_SUBJECTS})", re.IGNORECASE)
+_SURE: Final = (
+    r"(?:(?:definitely|clearly|certainly|absolutely|plainly|obviously|strongly?"
+    r"|an? (?:clear|definite|firm|strong|plain|resounding|solid|simple)) )?"
+)
 
 _ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
 
@@ -61,11 +92,15 @@ class Statement:
         value: what it is.
         beside: what else the line says.
         labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
+        clear: whether it cannot be the answer to a question: it names relevance, or stands alone behind "Verdict:".
+        tied: what goes on in the sentence of the verdict.
     """
 
     value: int
     beside: str
     labelled: bool
+    clear: bool
+    tied: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,11 +111,13 @@ class Clauses:
         graded: whether the verdicts are grades, or else yes and no.
         values: the value of each word, case-folded.
         prompt: the prompt's text.
+        names: the names of the grades, case-folded.
     """
 
     graded: bool
     values: Mapping[str, int]
     prompt: str
+    names: Collection[str] = ()
 
     def opening(self, line: str) -> Statement | None:
         """Return the verdict with which a line begins; reasons may stand behind it."""
@@ -93,13 +130,25 @@ class Clauses:
         labelled, mark, beside = _is_labelled(clause), clause["mark"], clause["beside"] or ""
         if self.graded and not labelled and (mark in (*".,;!",) if mark else line.endswith(".")):
             return None  # "2. The passage" is the second of a list
+        if mark == "=" and (labelled or clause["beside"].rstrip(".").casefold() not in self.names):
+            return None  # "3 = full answer" is a grade with its name
         if clause["said"] is None and mark in _ASKS:
             return None  # "Irrelevant: No" asks whether it is
-        if _ELSEWHERE.match(beside) or (mark == "." and beside[:1].islower()):
+        elsewhere = _ELSEWHERE.match(beside)
+        if elsewhere and not (elsewhere["told"] and mark in _ENDS):
             return None
+        if mark == "." and (beside[:1].islower() or beside[:1].isdigit()):
+            return None  # "No. 1 of the list"
+        beside = _CONJUNCTION.sub("", beside)
         if mark == "(":
             beside = beside.removesuffix(".").removesuffix(")")
-        return Statement(value, beside, labelled)
+            gloss = GLOSSES.get(beside.casefold())
+            if gloss is not None and not self.graded:
+                beside = ""
+                if gloss != value:
+                    return None
+        tied = "" if mark in _ENDS else _FIRST.split(beside, maxsplit=1)[0]
+        return Statement(value, beside, labelled, _is_clear(clause, alone=not beside), tied)
 
     def closing(self, line: str) -> Statement | None:
         """Return the verdict with which a line ends."""
@@ -112,7 +161,7 @@ class Clauses:
         labelled, before = _is_labelled(clause), line[: clause.start()].strip()
         if before and not labelled and (self.graded or clause["said"] is None):
             return None  # a number at the end of a sentence may belong to it
-        return Statement(value, before, labelled)
+        return Statement(value, before, labelled, _is_clear(clause, alone=not before))
 
     @cached_property
     def label(self) -> re.Pattern[str]:
@@ -141,7 +190,8 @@ class Clauses:
         if self.graded and min(self.values.values()) == 0:
             most = max(self.values.values())
             of_most = rf"(?:\s*/\s*{most}| out of {most})?"
-        return rf"{_CONCLUDES}(?:(?P<announced>{announced})?{said}{of_most}|{self._answer})"
+        sure = "" if self.graded else _SURE
+        return rf"{_CONCLUDES}(?:(?P<announced>{announced})?{sure}{said}{of_most}|{self._answer})"
 
     @property
     def _answer(self) -> str:
@@ -150,14 +200,28 @@ class Clauses:
         question = _QUESTION.search(self.prompt)
         if question and not self.graded:
             noun, adjective = question["noun"], question["adjective"]
+        if noun == "passage":
+            noun = "(?:given |provided )?(?:passage|text|document)"
+        answers = r"(?P<whole>(?!)(?P<negated>))"
+        if adjective == "relevant":
+            answers = (
+                rf"(?P<whole>(?:it|(?:the|this) {noun}) (?P<negated>does(?: not|n['’]t) |fails to )?"
+                r"(?:(?:clearly|directly|fully|explicitly) )?answers? (?:the|this) question)"
+            )
         return (
-            rf"(?P<sentence>(?:it|(?:the|this) {noun}) is ?)?(?P<denied>n['’]t |not )?(?P<un>ir|in|un)?{adjective}"
-            r"(?: (?:to|for answering) (?:the|this) question)?"
+            rf"(?P<sentence>(?:it|(?:the|this) {noun}) (?:is|was) ?)?(?P<denied>n['’]t |not (?:at all )?)?"
+            rf"(?:(?:clearly|directly|highly|very|completely|entirely|definitely|indeed) )?(?P<un>ir|in"
+            rf"|un)?{adjective}"
+            r"(?: (?:to|for|for answering|to answering) (?:the|this|your) (?:given |user['’]s "
+            r"|original )?(?:question|query)"
+            rf"(?: (?:asked|posed|at hand))?)?|{answers}"
         )
 
     def _value(self, clause: re.Match[str]) -> int | None:
         """Return the verdict of a clause, unless it is quoted, denied twice or beside the opposite icon."""
         if clause["said"] is None:
+            if clause["whole"]:
+                return int(not clause["negated"])
             if clause["denied"] and clause["un"]:
                 return None
             return int(not (clause["denied"] or clause["un"]))
@@ -169,4 +233,12 @@ class Clauses:
 
 
 def _is_labelled(clause: re.Match[str]) -> bool:
-    return any(clause[part] is not None for part in ("concluded", "announced", "sentence"))
+    return any(clause[part] is not None for part in ("concluded", "announced", "sentence", "whole"))
+
+
+def _is_clear(clause: re.Match[str], alone: bool) -> bool:
+    """Whether a verdict names relevance, or stands ``alone`` behind a label of judgments."""
+    if clause["said"] is None:
+        return True
+    announced = clause["announced"] or ""
+    return bool(_RELEVANCE.search(announced) or (alone and _JUDGED.search(announced)))

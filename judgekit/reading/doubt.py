@@ -36,16 +36,39 @@ _OF_ITSELF: Final = re.compile(
 )
 """Words by which a text speaks of itself, or of what is made of it."""
 
+_FEW: Final = r"(?:\d\b(?![.,]\d|\s?[^\W\d_]|%|°)|(?:zero|one|two|three)\b(?! of\b| [a-z]))"
+_RETRACTED: Final = re.compile(
+    r"\b(?:second thoughts?|on (?:\w+ )?reflection|reconsider\w*|scratch (?:that|this)|never mind"
+    r"|takes? (?:that|it|this) back|retract(?:ed|ing|s)?|withdrawn|supersede\w*|h+m+|sorry|apolog\w+|oops"
+    r"|wait(?=[,.!:;…—–-]|\W*$| no)|kidding|jok(?:e|ing)|jk|sarcas\w+|placeholder|dummy|decoy|arbitrar\w+"
+    r"|hypothetical\w*|pretend\w*|disregard|ignore\b|invert(?:s|ed)?|misread|typo|a lie|lying|last words"
+    r"|(?:grades?|graders?|verdicts?|scale|likert)(?! of)"
+    r"|(?:score|rating)s? (?:should|would|must|ought|could|is wrong|was wrong)"
+    r"|(?:numbers?|values?|lines?|fields?|marks?|labels?) (?:that follows?|below|above|underneath|here)"
+    r"(?= (?:is|was|are|were|should|belongs)\b|\W*$)"
+    r"|(?:numbers?|values?|lines?|fields?|marks?|labels?|scores?) (?:should|ought)"
+    r"|(?:next|following|bottom) (?:lines?|fields?|labels?|grades?|scores?)"
+    r"|(?:next|following) (?:numbers?|values?) (?:is|was|belongs)"
+    r"|(?:should|ought to|must|would) (?:have been|be|get|receive|deserve) (?:an? |the )?"
+    rf"(?:(?:higher|lower|yes|no)\b|{_FEW})"
+    r"|not (?:my|mine|really true)|(?:for|of|about|to) another passage|(?:wants?|tells?|told|asks?|asked) me"
+    r"|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my)\b|[★☆⭐👍👎]|/s\b"
+)
+"""Words that take a verdict back, or speak of it, whatever else their sentence is about."""
+
 # The content of a passage may well have these words, so in a plain reason about it they mean nothing.
 _MAYBE: Final = re.compile(
     r"\b(?:lines?|fields?|labels?|marks?|points?(?! to| out)|judge?(?:ments?|s)?|overall|final(?:ly)?|next|below|above"
-    r"|underneath|bottom|low(?:er|est)|worst|follow(?:s|ing)|previous|suppos\w+|examples?|e\.g|i\.e|rolled|format|layout"
-    r"|irony|fools?|opposite|revers\w+|error|fake|instead|revised|draft|replace|void|strike|highest|max(?:imum)?|best|respon[ds]\w*|outputs?"
+    r"|underneath|bottom|low(?:er|est)|worst|follow(?:s|ing)|previous|suppos\w+|examples?|e\.g|i\.e|rolled"
+    r"|format|layout"
+    r"|irony|fools?|opposite|revers\w+|error|fake|instead|revised|draft|replace|void|strike|highest"
+    r"|max(?:imum)?|best|respon[ds]\w*|outputs?"
     r"|not correct)\b"
 )
 
 _SUPPOSES: Final = re.compile(
-    r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me|for|to)"
+    r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me"
+    r"|for|to)"
     r"|tells?|told|says? (?:to|that i)|want(?:s|ed)? (?:me|to)|i|me|mine|myself|someone|somebody|else|anything|comes?"
     r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent\w*|lie|lies|lying|last words"
     r"|(?:is|are|be|was) (?:\w+ )?(?:wrong|incorrect|false|invalid|untrue))\b"
@@ -53,21 +76,26 @@ _SUPPOSES: Final = re.compile(
 """Words by which the last sentence before a verdict may make it somebody else's, or a case that is not."""
 
 _DANGLING: Final = re.compile(
-    r"(?:[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|was|be|been|as|to|of|for|by|with|from|in|on|at|and|or|but|nor|not"
+    r"(?:(?<!\bis)(?<!\bare)(?<!\bwas)(?<!\bwere)(?<!\bdoes)(?<!\bdo)(?<!\bdid)(?<!\bhas)(?<!\bhave)\snot"
+    r"|[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|was|be|been|as|to|of|for|by|with|from|in|on|at|and|or|but|nor"
     r"|no|that|this|these|g[ai]ves? it|its|so|than|then|your|their|he|she|they|you|one|says?|said|writes?|wrote|puts?"
-    r"|has|gives?|gave|gets?|got|merits?|deserves?|earns?|yields?|will|end(?:s|ed)?|begins?|claims?|reads?|states?|thinks?"
+    r"|has|gives?|gave|gets?|got|merits?|deserves?|earns?|yields?|will|end(?:s|ed)?|begins?|claims?|reads?"
+    r"|states?|thinks?"
     r"|answers?|exactly|circumstances|ahead))$"
 )
 """How a text ends that goes on in the verdict."""
 
 _NUMBER: Final = (
     r"zero|nil|null|two|three|four|five|six|seven|eight|nine|ten|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
-    r"|zwei|drei|vier|fünf|zehn|hundert|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|cien|due|tre|quattro|cinque|dieci|cento"
+    r"|zwei|drei|vier|fünf|zehn|hundert|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|cien|due|tre"
+    r"|quattro|cinque|dieci|cento"
 )
 _LINKS: Final = (
-    r"a|about|all|also|although|an|and|are|as|at|be|because|being|best|but|by|can|does|fits?|for|from|given|ha[sd]|have"
+    r"a|about|all|also|although|an|and|are|as|at|be|because|being|best|but|by|can|does|fits?|for|from|given"
+    r"|ha[sd]|have"
     r"|he|here|however|i|in|is|it|its|ma[dk]es?|may(?! \d)|means|might|must|not|of|on|only|or|over|out|seems?|since|so"
-    r"|still|than|that|the|then|there|they|this|though|to|until|was|we|were|when|where|which|while|who|will|with|would|you"
+    r"|still|than|that|the|then|there|they|this|though|to|until|was|we|were|when|where|which|while|who|will"
+    r"|with|would|you"
     r"|von|sur|de|di|su|van|auf|av|из|aus|stars?|points?|marks?|punkten?|per|fives?"
 )
 """Words behind a number that are not what it counts."""
@@ -125,93 +153,162 @@ _REASON: Final = re.compile(
 """What reasons speak of."""
 
 
-def contests(text: str, values: Mapping[str, int], value: int, graded: bool, above: bool = False) -> bool:
-    """Whether a text in a model's own words may take back the verdict beside it, or speak of another scale or grade."""
+# Words that stand in any passage, so that they do not show that a sentence speaks of its topic.
+_COMMON: Final = re.compile(
+    r"(?:able|about|above|after|again|against|ago|also|although|always|among|and|another|any|anything|are|around|away"
+    r"|back|because|been|before|behind|being|below|best|better|between|both|but|call|called|can|cannot|case|come"
+    r"|comes|could|did|different|does|done|down|each|either|else|end|ends|enough|even|ever|every|fact|false|few"
+    r"|find|first|five|for|found|four|from|full|further|gave|get|gets|give|given|gives|good|got|great|had|half|has"
+    r"|have|having|her|here|high|him|his|how|however|incorrect|instead|into|its|itself|just|keep|kind|know|known"
+    r"|large|last|later|least|left|less|like|likely|line|little|long|look|low|lower|made|main|make|makes|many|may"
+    r"|mean|means|might|more|most|much|must|never|new|next|not|nothing|now|off|often|old|once|one|only|open"
+    r"|opposite|order|other|others|our|out|over|own|part|people|place|point|points|possible|put|rather|read|reads"
+    r"|real|right|said|same|say|says|see|seen|set|several|she|short|should|show|shown|since|small|some|something"
+    r"|still|such|sure|take|taken|tell|than|that|the|their|them|themselves|then|there|therefore|these|they|thing"
+    r"|things|think|this|those|though|three|through|thus|time|times|too|top|two|under|until|upon|use|used|very|want"
+    r"|wants|was|way|well|were|what|when|where|whether|which|while|who|whole|whom|whose|why|will|with|within"
+    r"|without|word|words|would|wrong|year|years|yes|yet|you|your)"
+)
+_WORD: Final = re.compile(r"\w+")
+_COUNTED: Final = re.compile(
+    r"\b(?:\d+|one|two|three|both|all) (?:out )?of (?:the |these |those )?(?:\d+|two|three|four|five)"
+    r"(?= (?!stars?|points?|marks?|punkten?)[a-z]{3,}| points (?:are|is|were|was|asked|that))"
+)
+
+
+def contests(
+    text: str,
+    values: Mapping[str, int],
+    value: int,
+    graded: bool,
+    above: bool = False,
+    topic: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether a text in a model's own words may take back the verdict beside it, or speak of another scale or grade.
+
+    ``topic`` are the words of the question and the passages. They say nothing of the reply: "a rate of 3 percent" is
+    no grade where the question asks for the rate.
+    """
     folded = " ".join(text.replace("_", " ").casefold().split())
     sentences = re.split(r"[.!?。]\s", folded)
     stated = values.get(folded.removesuffix("."))
     if stated is not None:
         return stated != value
-    if _OF_ITSELF.search(folded) or _ELSEWHERE.search(folded):
-        return True
     if above and _DANGLING.search(sentences[-1].rstrip(EDGES)):
         return True
-    unclear = [sentence for sentence in sentences if not _REASON.search(sentence)]
-    if any(_MAYBE.search(sentence) for sentence in unclear):
+    unclear = [sentence for sentence in sentences if not _is_reason(sentence, topic)]
+    if any(holds(_RETRACTED, sentence, topic) for sentence in sentences):
         return True
+    for sentence in unclear:
+        if any(words.search(sentence) for words in (_OF_ITSELF, _ELSEWHERE, _MAYBE)):
+            return True
     if above and unclear[-1:] == sentences[-1:] and _SUPPOSES.search(sentences[-1]):
         return True
-    return graded and _GRADE.search(folded) is not None
+    return graded and holds(_GRADE, _COUNTED.sub("some", folded), topic)
+
+
+def holds(words: re.Pattern[str], text: str, topic: frozenset[str]) -> bool:
+    """Whether a case-folded text holds words that are not all words of the topic."""
+    return any(not (topic and topic.issuperset(_WORD.findall(match[0]))) for match in words.finditer(text))
+
+
+def _is_reason(sentence: str, topic: frozenset[str]) -> bool:
+    """Whether a sentence plainly speaks of the passage, the question or their topic."""
+    return _REASON.search(sentence) is not None or _names_topic(sentence, topic)
+
+
+def _names_topic(text: str, topic: frozenset[str]) -> bool:
+    return any(len(word) > 2 and word in topic and not _COMMON.fullmatch(word) for word in _WORD.findall(text))
 
 
 # What the second reading looks for besides, since it reads what nobody asked for.
 
-RETRACTS: Final = re.compile(
-    r"(?:^|[.!?;:,–—…] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait|rather|edit"
-    r"|looking again|on (?:second|closer|further|another)|upon|in fact|then again|after all)\b(?! more| less| other)"
-    r"|\b(?:closer (?:look|reading|inspection)|come to think|thinking about|that said|mind you|contrary|p\.s|trick\w*"
-    r"|would be|rounded|raised|lowered|reduced|deduct\w*|(?:up|down)graded|wrong|mistaken|incorrect|false|overlook\w*"
-    r"|other way|reverse|take (?:that|it) back|let me|again|or rather|should|at first|initial\w*"
-    r"|first (?:answer|thought|impression)|changed?|though|me to|too (?:high|low)|plus|minus"
-    r"|at (?:most|best|least)|more or less)\b"
+_TURNS: Final = re.compile(
+    r"(?:^|[.!?;:,–—…\n] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait|rather|edit"
+    r"|looking again|on (?:second|closer|further|another)|upon|in fact|then again|after all"
+    r"|correction)\b(?! more| less| other)"
+    r"|^(?:\w+ly )?not\W*$|\b(?:closer (?:look|reading|inspection)|come to think|thinking about|mind you"
+    r"|trick\w*|i was|mistaken"
+    r"|other way round|(?:take|took) (?:that|it) back|let me (?!check|see|look|think|explain|go|analy)"
+    r"|or rather|(?:first|initial) (?:answer|thought|impression)"
+    r"|at first(?: sight| glance)?,|too (?:high|low)\b|more or less|at (?:most|best|least)(?= (?:\d|yes|no)\b|\W*$))\b"
 )
+_TURNS_ALONE: Final = re.compile(
+    r"\b(?:that said|contrary|p\.s|would be|rounded|raised|lowered|reduced|deduct\w*|(?:up|down)graded|wrong|incorrect"
+    r"|false|overlook\w*|reverse|again|should|at first|initial\w*|changed?|though|me to|plus|minus|at (?:most"
+    r"|best|least))\b"
+)
+"""Words that turn a verdict round in a sentence that does not speak of the passage."""
+
 HEDGES: Final = re.compile(
     r"\b(?:probably|perhaps|maybe|possibly|likely|not sure|unsure|uncertain|unclear|depend\w*|might|may be|somewhat"
     r"|partly|partially|technically|arguably|in a sense|either|lean\w*|almost|hardly|barely|kind of|sort of|assum\w+"
     r"|unless|if|otherwise|doubts|reservations?|complicated|not quite|after all"
-    r"|to (?:some|a) (?:degree|extent)|generous\w*|hard to|torn|some would|lenient|strict(?:ly)?)\b|\?"
+    r"|to (?:some|a) (?:degree|extent)|generous\w*|hard to|torn|some would|lenient|strict(?:ly)?)\b"
 )
+_ASKS: Final = re.compile(rf"(?<!{MASK})(?<!{MASK}['\"”»])\?")
+_SENTENCES: Final = re.compile(r"(?<=[.!?;。\n])\s*")
+UNSURE: Final = re.compile(r"\b(?:low|unsure|uncertain|none|no|not)\b")
+"""How a model says that its confidence is small."""
 REPORTS: Final = re.compile(
     r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they|not)\b|(?:not|never):"
-    r"|[^.:!?\n]{0,80}\b(?:say|said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody|others?|option|maximum|example"
+    r"|[^.:!?\n]{0,80}\b(?:say|(?<!what is )said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody"
+    r"|others?|option|maximum|example"
     r"|title|confidence|number of)\b[^.:!?\n]{0,80}:)"
 )
 """How a line begins that goes on from the verdict, or gives it to somebody else."""
 
-DENIES: Final = re.compile(
-    r"\b(?:not(?! only)|\w+n['’]t|no(?! doubt)|nothing(?! else)|never|none|neither|nor|without|lack\w*|miss(?:es|ing)"
-    r"|fail\w*|unrelated|irrelevant|off[- ]topic|different\w*|cannot|absent|silent|omit\w*|unanswered|insufficient"
-    r"|instead|wrong|mismatch\w*|elsewhere|another|question (?:is|was) about|(?<!not )only|merely|left open|useless"
-    r"|unhelpful|too|something else|all that (?:it|the passage))\b"
-)
-"""What a reason for the highest verdict does not say."""
-
 UNRELATED: Final = re.compile(r"\b(?:nothing to do with|unrelated|irrelevant|off[- ]topic)\b")
 """What a reason for a grade above the lowest does not say."""
 
-_LIMITS: Final = re.compile(
-    rf"{DENIES.pattern}|\b(?:no|nothing|tangential\w*|but|however|whereas|yet|other|else|hardly)\b"
+_ENGLISH: Final = re.compile(
+    rf"\b(?:the|this|it|its|that|there|both|does|which|is|are|was|of|and|with|not|for)\b"
+    rf"|^(?:\w+: )?(?:{MASK}[^\w{MASK}]*)+$"
 )
-_AFFIRMS: Final = re.compile(
-    r"\b(?:relevant|useful|helpful|answers?|answered|sufficient|enough|clear(?:ly)?|direct(?:ly)?|explicit(?:ly)?"
-    r"|what is asked|what the question asks|asked for|names?|gives?|provides?|includes?|contains?|found|no doubt"
-    r"|not only|nothing else|yes|full|complete|(?:is|are) (?:stated|given|named|there))\b"
+_ABROAD: Final = re.compile(
+    r"[^\x00-\x7f]{2}|\b(?:die|der|das|und|ist|nicht|le|la|les|et|est|il|lo|el|los|que|del|della|di|da|do|os|as"
+    r"|não|een|het"
+    r"|niet|är|och|inte|og|ikke|nie|jest|ve|bir|yang|tidak)\b"
 )
-_STATES: Final = re.compile(
-    r"\b(?:states?|says?|names?|mentions?|gives?|provides?|contains?|includes?|tells?|describes?|explains?|notes?|reads?"
-    r"|identif\w+|confirms?|shows?|lists?|specif\w+|addresses|supports?|covers?|answers?|answered|relevant|useful|helpful"
-    r"|found|work(?:ed)? out|discuss\w*|refers?|stated|mentioned|follows|sufficient|noting|stating|naming|according)\b"
+_DENIAL_ABROAD: Final = re.compile(
+    r"\b(?:nicht|kein\w*|keine\w*|ohne|non|no|ne|pas|aucun\w*|sans|ningun\w*|ningún|sin|não|nenhum\w*|sem|nessun\w*"
+    r"|senza|niet|geen|zonder|inte|ingen|inget|utan|ikke|ingen|uten|nie|bez|ei|eivät|nem|nincs|не|нет|без|ні|немає|δεν"
+    r"|değil|yok|tidak|không|לא|אין|لا|لم|ليس|ليست|لن|دون|नहीं)\b|\w(?:mıyor|miyor|muyor|müyor|maz|mez|mamış|memiş)\b"
+    r"|ない|ません|なし|没|沒|不|未|無|无|非|없|않|아니|못|ไม่"
 )
-"""What a passage does that answers a question."""
-
-_PROVES: Final = re.compile(rf"\b(?:the|this|it|its|that|there|both|does|which)\b|^(?:\w+: )?(?:{MASK}[^\w{MASK}]*)+$")
 
 
-def is_reason(own: str) -> bool:
-    """Whether a text in a model's own words is plainly a reason in English, the language of the lists above."""
-    return _PROVES.search(own) is not None
+def is_reason(own: str, topic: frozenset[str] = frozenset()) -> bool:
+    """Whether a text in a model's own words is plainly a reason in English: a sentence about the topic or passage."""
+    if _ENGLISH.search(own):
+        return True
+    return _names_topic(own, topic)
 
 
-def supports(said: str, own: str) -> bool:
-    """Whether a reason speaks for "yes" and denies nothing: as it was said, and in the model's ``own`` words."""
-    return DENIES.search(said) is None and (_STATES.search(said) or _STATES.search(own)) is not None
+def is_foreign(own: str) -> bool:
+    """Whether a text in a model's own words is in another language than English."""
+    return not _ENGLISH.search(own) and _ABROAD.search(own) is not None
 
 
-def rejects(said: str, own: str) -> bool:
-    """Whether a reason speaks for "no", and no sentence of it for the contrary."""
-    return _LIMITS.search(own) is not None and not affirms(said)
+def denies_abroad(own: str) -> bool:
+    """Whether a text in another language denies something."""
+    return _DENIAL_ABROAD.search(own) is not None
 
 
-def affirms(said: str) -> bool:
-    """Whether a sentence says that a question is answered."""
-    return any(_AFFIRMS.search(part) and not DENIES.search(part) for part in re.split(r"[.!?:;]\s|\n", said))
+def takes_back(own: str, topic: frozenset[str], tied: str) -> bool:
+    """Whether a reason turns the verdict round; ``tied`` are the words that go on in the verdict's sentence."""
+    if holds(_TURNS, own, topic):
+        return True
+    return holds(_TURNS_ALONE, tied, topic) or any(_TURNS_ALONE.search(one) for one in _unclear(own, topic))
+
+
+def hedges(own: str, topic: frozenset[str], tied: str) -> bool:
+    """Whether a reason doubts the verdict: by a question, in words ``tied`` to it or in a sentence of its own."""
+    if _ASKS.search(own) or holds(HEDGES, tied, topic):
+        return True
+    return any(HEDGES.search(sentence) for sentence in _unclear(own, topic))
+
+
+def _unclear(own: str, topic: frozenset[str]) -> list[str]:
+    """Return the sentences that do not speak of the passage, the question or their topic."""
+    return [sentence for sentence in _SENTENCES.split(own) if not _is_reason(sentence, topic)]

@@ -43,6 +43,11 @@ class Shown:
     def _spans(self) -> frozenset[tuple[str, ...]]:
         return _spans(self.text) - _spans(self.except_for)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that were shown, case-folded."""
+        return frozenset(_folded(self.text))
+
     def holds(self, text: str) -> bool:
         """Whether the words of a text stand there, in this order."""
         said, excepted = self._words

@@ -1,15 +1,19 @@
 """The second reading: a verdict that a reply states plainly, though not in the form that was asked for.
 
-Courtesies, lines that repeat the prompt, and markup go first; a verdict in an answer tag or a box becomes a line with a
-label. What is left has one of few shapes:
+Courtesies, lines that repeat the prompt, and markup go first; a verdict in an answer tag, a box or a cell of a table
+becomes a line with a label. What is left has one of few shapes:
 
 * a `Clause` that opens the reply, and reasons behind it;
 * reasons, and a clause that closes the reply;
 * one line with a label, among reasons;
-* a JSON object with one key of a verdict, beside keys of reasons only.
+* an object with one key of a verdict, in JSON or nearly so, beside reasons and other fields.
 
-What repeats the prompt is masked before (`Shown`). Two verdicts that differ, a verdict outside of the scale, a hedge, a
-quotation, a reason that speaks for another verdict and words that may take the verdict back leave it unread.
+A reason may say what it likes of the topic, in any language. What it says of the passage (`relevance`) must not be the
+contrary, and nothing may take the verdict back (`doubt`). What repeats the prompt is masked before (`Shown`). Two
+verdicts that differ, a verdict outside of the scale, a hedge and a quotation leave the reply unread.
+
+Where the question itself can be answered by yes or no, "No, it did not" may be the answer to it. There a verdict counts
+only if it names relevance, or if each sentence beside it is about the passage.
 """
 
 from __future__ import annotations
@@ -20,15 +24,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from judgekit.reading import doubt
-from judgekit.reading.clause import NOUNS, Clauses
-from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK
-from judgekit.reading.json_object import parse_object
+from judgekit.reading import doubt, relevance
+from judgekit.reading.clause import GLOSSES, NOUNS, Clauses
+from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK, QUOTES
+from judgekit.reading.json_object import leaves, parse_object
 from judgekit.reading.own import Shown
 
 _SURE: Final = re.compile(
-    r"\A\s*(?:(?:sure|certainly|of course|okay|ok|alright|got it|happy to help|thank you for the question|let[’']s see"
-    r"|sure, i can help with that|here(?:[’']s| is) (?:my|the) (?:answer|judge?ment|grade|verdict))"
+    r"\A\s*(?:(?:sure, i can help with that|sure|certainly|of course|okay|ok|alright|got it|happy to help"
+    r"|thank you for the question|let[’']s see"
+    r"|here(?:[’']s| is) (?:my|the) (?:answer|judge?ment|grade|verdict))"
     r"\s*(?:[.!:]|,(?! and))\s+)+",
     re.IGNORECASE,
 )
@@ -48,30 +53,50 @@ _TAG: Final = re.compile(
 _ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNORECASE)
 """How a line begins or ends that may show the prompt again before it answers."""
 
+_HEADING: Final = re.compile(
+    r"(?:(?:my|short|brief) )?(?:analysis|reason(?:ing)?|explanation|assessment|evaluation|justification|steps?):?",
+    re.IGNORECASE,
+)
 _MASKED: Final = re.compile(
     rf"(?:(?:question|query|passage|title): )?(?:[^\w{MASK}]*{MASK})+[^\w{MASK}]*", re.IGNORECASE
 )
 _REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?:: |:?$)", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[*#]|__|^`|`$")
 _BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
-_ODD: Final = re.compile(r"^>|```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
+_ECHO: Final = re.compile(r"\A\s*<question>|(?<=\n)</question>(?=\n)", re.IGNORECASE)
+_WRAPPER: Final = re.compile(
+    r"</?(?:reason|explanation|justification|rationale|comment|judgment|evaluation)>", re.IGNORECASE
+)
+_FENCED: Final = re.compile(r"\s*```\w*\n(?P<body>[^`]*)```\s*")
+_ODD: Final = re.compile(r"```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
 """What belongs to a quotation, to code or to a token that parts turns."""
 
 _WORD: Final = re.compile(r"\w+")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
+_CRITERION: Final = re.compile(r"[^:?]{5,80}(?:: ?|\? ?)(?:yes|no)\.?", re.IGNORECASE)
+"""A line that says whether one criterion is met, above the verdict."""
+
+_COLUMN: Final = re.compile(rf"\W*(?:final )?(?:{NOUNS}|answer)\W*", re.IGNORECASE)
+_RULE: Final = re.compile(r"[-:| ]*-[-:| ]*")
 _PAIRS: Final = ("“”", "«»", "「」", "()")
 _FINISHED: Final = re.compile(r"[\w)][.!?。)\"”»'’]{1,3}$|: *\S")
 _JSON: Final = re.compile(
-    r"(?:(?:here is )?(?:the |my )?(?:json|json object|answer|judgment):\s*)?(?:```\w*\s*)?(?P<body>\{.*\})\s*(?:```)?",
+    r"(?:(?:here is )?(?:the |my )?(?:json|json object|answer"
+    r"|judgment):\s*)?(?:```\w*\s*)?(?P<body>\[?\s*\{.*\}\s*\]?)\s*(?:```)?",
     re.DOTALL | re.IGNORECASE,
 )
+_CALL: Final = re.compile(r"\s*<(?P<tag>tool_call|function_call)>(?P<call>.*)</(?P=tag)>\s*", re.DOTALL)
 _VERDICT_KEY: Final = re.compile(
-    rf"(?:is_|final_|overall_)?(?:{NOUNS}|answer)(?:_(?:grade|score))?",
+    rf"(?:is_|final_|overall_)?(?:{NOUNS.replace(' ', '_')}|answer|response|output)(?:_(?:grade|score|label))?",
 )
-_REASON_KEY: Final = re.compile(
-    r"(?:short_|brief_)?(?:reasons?|reasoning|explanation|rationale|justification|analysis|thoughts?|comments?)"
+_OTHER_KEY: Final = re.compile(
+    rf"{NOUNS.replace(' ', '_')}|answer|scale|range|max|min|maximum|minimum|out_of|total|alternative|original|initial"
 )
+"""What the name of no other field may hold: it could be a second verdict, or another scale."""
+
+_ANSWER_KEY: Final = re.compile(r"(?:final_)?(?:answer|response|output|result|decision|conclusion|label|overall)")
+_SURENESS: Final = re.compile(r"confidence|certain|sure")
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,8 @@ class _Placed:
         labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
         above, below: the lines before and behind it, which begin or end with what else its own line says.
         opens: whether the reply begins with it, or with the same one.
+        clear: whether it cannot be the answer to a question.
+        tied: what goes on in the sentence of the verdict.
     """
 
     value: int
@@ -90,6 +117,8 @@ class _Placed:
     above: list[str]
     below: list[str]
     opens: bool
+    clear: bool
+    tied: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,12 +130,18 @@ class SecondReading:
         steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
         shown: what the model was shown.
         filled: what of it was filled into the prompt.
+        names: the names of the verdicts, case-folded, where the prompt gives them some.
+        open_question: whether the question cannot be answered by yes or no, or the verdicts are not yes and no.
+        judges_passage: whether the verdict is about a passage, or else about an answer.
     """
 
     clauses: Clauses
     steps: tuple[str, ...]
     shown: Shown
     filled: Shown
+    names: Mapping[int, str]
+    open_question: bool
+    judges_passage: bool = True
 
     @cached_property
     def _values(self) -> Mapping[str, int]:
@@ -116,7 +151,7 @@ class SecondReading:
         """Return the verdict that a reply without its reasoning states plainly, or None."""
         text = _BYE.sub("", _SURE.sub("", text, count=1))
         if "{" in text.partition("\\boxed")[0]:
-            whole = _JSON.fullmatch(text.strip(BLANK))
+            whole = _JSON.fullmatch(text.strip(BLANK + QUOTES))
             return self._of_object(whole["body"]) if whole else None
         lines = self._lines(text)
         verdict = self._placed(lines) if lines else None
@@ -130,12 +165,25 @@ class SecondReading:
             if not (verdict.labelled or verdict.opens or self._says_something("\n".join(above))):
                 return None  # a quotation may end in the word
         for line in verdict.below[1:]:
-            if not doubt.is_reason(self.shown.own(line).casefold()):
+            if not self._goes_on(line):
                 return None
-        beside = "\n".join(above + [line for line in verdict.below if line])
-        if beside and self._opposed(beside, verdict.value):
+        if verdict.labelled and not self.clauses.graded:
+            above = [line for line in above if not _CRITERION.fullmatch(line)]
+        below = [line for line in verdict.below if line]
+        if (above or below) and self._opposed(above, below, verdict.value, verdict.labelled, verdict.tied):
+            return None
+        beside = "\n".join(above + below)
+        if not (self.open_question or verdict.clear) and self._about_passage(beside) != verdict.value:
             return None
         return verdict.value
+
+    def _about_passage(self, beside: str) -> int | None:
+        return relevance.about_passage(self.filled.own(beside)) if self.judges_passage else None
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether a line below a verdict may be a part of the reason."""
+        own = self.shown.own(line).casefold()
+        return doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
         """Whether a text holds more than what it repeats of the prompt."""
@@ -150,40 +198,62 @@ class SecondReading:
             if first and first.value != last.value:
                 return None
             above = [*rest[:-1], last.beside]
-            return _Placed(last.value, last.labelled, above, below=[], opens=first is not None)
+            clear = last.clear or (first is not None and first.clear)
+            return _Placed(last.value, last.labelled, above, below=[], opens=first is not None, clear=clear)
         if first:
-            return _Placed(first.value, first.labelled, above=[], below=rest, opens=True)
+            return _Placed(
+                first.value, first.labelled, above=[], below=rest, opens=True, clear=first.clear, tied=first.tied
+            )
         labelled: list[_Placed] = []
         for place, line in enumerate(lines):
             verdict = self.clauses.opening(line)
             if verdict and verdict.labelled:
                 below = [verdict.beside, *lines[place + 1 :]]
-                labelled.append(_Placed(verdict.value, True, lines[:place], below, opens=False))
+                labelled.append(
+                    _Placed(verdict.value, True, lines[:place], below, False, verdict.clear, tied=verdict.tied)
+                )
         return labelled[0] if len(labelled) == 1 else None
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
         text = text.translate(dict.fromkeys(map(ord, INVISIBLE)))
+        fenced = _FENCED.fullmatch(text)
+        text = _ECHO.sub("\n", _WRAPPER.sub("\n", _without_tables(fenced["body"] if fenced else text)))
         # Models that were trained on exercises put their verdict into \boxed{} or <answer>.
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
-        if _ODD.search(text):
+        own_lines = [line for line in text.splitlines() if not self._quotes(line)]
+        if any(map(_ODD.search, own_lines)):
             return []
         lines: list[str] = []
-        for line in text.splitlines():
+        for line in own_lines:
             plain = _BULLET.sub("", " ".join(_MARKUP.sub("", line).split()))
             if lines:
                 plain = _without_label(plain)
-            elif _ECHOES.match(plain) and _MASKED.fullmatch(self.shown.own(plain)):
+            elif self._echoes(plain) or _HEADING.fullmatch(plain):
                 continue
             if not plain.strip("-_=~. $"):
                 continue
+            plain = _without_gloss(plain)
+            if plain.startswith("(") and plain.rstrip(".)")[1:].casefold() in self._values:
+                plain = plain.rstrip(".)")[1:]
             above = lines[-1].rstrip(":.") if lines else ""
             # "Verdict:" may stand on a line of its own above the word, as headings do.
-            if self.clauses.label.fullmatch(above) and not self.clauses.label.match(plain):
+            heading = self.clauses.label.fullmatch(above) or above.casefold() in self.steps
+            if heading and not self.clauses.label.match(plain):
                 lines[-1] = f"{above}: {plain}"
             else:
                 lines.append(plain)
         return lines
+
+    def _quotes(self, line: str) -> bool:
+        """Whether a line is marked as a quotation, and is one from the prompt."""
+        return line.startswith(">") and not self._says_something(line[1:])
+
+    def _echoes(self, line: str) -> bool:
+        """Whether a line shows the prompt again, and is none of the steps that it asks for."""
+        if line.casefold().partition(":")[0] in self.steps:
+            return False
+        return bool(_ECHOES.match(line) and _MASKED.fullmatch(self.shown.own(line)))
 
     def _leads_on(self, above: list[str]) -> bool:
         """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
@@ -212,12 +282,15 @@ class SecondReading:
                 return True
         return False
 
-    def _opposed(self, beside: str, value: int) -> bool:
-        """Whether what stands beside a verdict is no reason for it, or may speak against it."""
-        graded = self.clauses.graded
+    def _opposed(self, above: list[str], below: list[str], value: int, labelled: bool = True, tied: str = "") -> bool:
+        """Whether what stands beside a verdict takes it back, hedges it or says the contrary of the passage."""
+        graded, topic = self.clauses.graded, self.filled.words
+        if graded:
+            below = [line for line in below if line.casefold() != self.names.get(value)]
+        beside = "\n".join(above + below)
+        if not beside:
+            return False
         folded = beside.casefold()
-        if graded and self._values.get(" ".join(folded.split())) == value:
-            return False  # the grade's name
         for word, other in self._values.items():
             if other == value:
                 continue
@@ -225,43 +298,61 @@ class SecondReading:
                 return True
             if graded and self.shown.holds(f"{word} {beside}"):
                 return True  # the prompt explains another grade in these words
-        for line in beside.splitlines():
+        for place, line in enumerate(above + below):
             begun = _BEGUN.match(line.casefold())
             if begun and self._values.get(begun[1], value) != value:
                 return True
-            if doubt.contests(self.shown.own(line), self._values, value, graded, above=True):
+            if not graded and self._values.get(line.casefold().partition(" ")[0], value) != value:
+                return True  # "No worries!"
+            leads = place < len(above)
+            if doubt.contests(self.shown.own(line), self._values, value, graded, above=leads, topic=topic):
                 return True
         own, said = self.shown.own(beside).casefold(), self.filled.own(beside).casefold()
-        if not doubt.is_reason(own) or doubt.RETRACTS.search(own) or doubt.REPORTS.search(own):
+        if doubt.takes_back(own, topic, self.shown.own(tied).casefold()) or doubt.REPORTS.search(own):
             return True
-        if not graded:
-            if doubt.HEDGES.search(own) or _ANOTHER.search(own):
-                return True
-            return not (doubt.supports(said, own) if value else doubt.rejects(said, own))
-        # "It names the year, but not the place" is a reason for a grade between, not for the highest or lowest.
-        if value == max(self._values.values()):
-            return doubt.DENIES.search(said) is not None
-        if value == min(self._values.values()):
-            return doubt.affirms(said)
+        if not graded and (doubt.hedges(own, topic, self.shown.own(tied).casefold()) or _ANOTHER.search(own)):
+            return True
+        if not (labelled or doubt.is_reason(own, topic) or doubt.is_foreign(own)):
+            return True
+        if doubt.is_foreign(own):
+            return not graded and doubt.denies_abroad(own) == bool(value)
+        return self.judges_passage and self._contradicts(said, value)
+
+    def _contradicts(self, said: str, value: int) -> bool:
+        """Whether a reason says of the passage what does not go with a verdict."""
+        verdicts = relevance.verdicts(said)
+        least, most = min(self._values.values()), max(self._values.values())
+        if value == most:
+            return 0 in verdicts or (1 not in verdicts and relevance.denies(said))
+        if value == least:
+            return 1 in verdicts
         return doubt.UNRELATED.search(said) is not None
 
     def _of_object(self, text: str) -> int | None:
-        """Return the verdict of a JSON object: its one key of a verdict, beside reasons only."""
-        verdicts: list[object] = []
+        """Return the verdict of an object: its one key of a verdict, beside reasons and other fields."""
+        entries = parse_object(text)
+        verdicts: list[tuple[str, object]] = []
         reasons: list[str] = []
-        for name, entry in (parse_object(text) or {}).items():
-            if _VERDICT_KEY.fullmatch(name):
-                verdicts.append(entry)
-            elif _REASON_KEY.fullmatch(name) and isinstance(entry, str):
-                reasons.append(entry)
-            else:
+        for name, entry in leaves(entries or {}):
+            key = name.casefold().replace(" ", "_").replace("-", "_")
+            if _VERDICT_KEY.fullmatch(key):
+                verdicts.append((key, entry))
+            elif _OTHER_KEY.search(key) or isinstance(entry, list):
                 return None
-        if len(verdicts) != 1 or not isinstance(verdicts[0], (str, int)):
+            elif _SURENESS.search(key):
+                if isinstance(entry, str) and doubt.UNSURE.search(entry.casefold()):
+                    return None
+            elif isinstance(entry, str) and entry:
+                reasons.append(entry)
+        if len(verdicts) != 1:
             return None
-        if isinstance(verdicts[0], bool) and self.clauses.graded:
+        key, verdict = verdicts[0]
+        if not isinstance(verdict, (str, int)) or (isinstance(verdict, bool) and self.clauses.graded):
             return None
-        value = self._values.get(" ".join(str(verdicts[0]).casefold().split()))
-        if value is None or any(reason and self._opposed(reason, value) for reason in reasons):
+        if not self.open_question and _ANSWER_KEY.fullmatch(key):
+            return None
+        value = self._values.get(" ".join(str(verdict).casefold().split()).removesuffix("."))
+        if value is None or any(self._opposed([reason], [], value) for reason in reasons):
             return None
         return value
 
@@ -272,3 +363,39 @@ def _without_label(line: str) -> str:
     if labels and reason.count("(") < reason.count(")"):
         return reason.removesuffix(")")
     return reason
+
+
+def _without_gloss(line: str) -> str:
+    """Return the English word of a line that is nothing but "Nein (No)"."""
+    word, _, english = line.rstrip(". ").removesuffix(")").partition(" (")
+    value = GLOSSES.get(word.casefold())
+    return english if value is not None and english.casefold() == ("no", "yes")[value] else line
+
+
+def _without_tables(text: str) -> str:
+    """Return a text whose tables of two columns, or of two rows, are lines with labels."""
+    if text.count("|") < 2:
+        return text
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    for line in [*text.splitlines(), ""]:
+        stripped = line.strip()
+        if stripped.count("|") > 1 and stripped.startswith("|") and stripped.endswith("|"):
+            if not _RULE.fullmatch(stripped):
+                rows.append([cell.strip() for cell in stripped[1:-1].split("|")])
+            continue
+        lines += _rows_as_lines(rows)
+        rows = []
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _rows_as_lines(rows: list[list[str]]) -> list[str]:
+    """Return a line for each cell that has a label, beside it or above it."""
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_COLUMN.fullmatch, rows[0])):
+        rows = [[name, cell] for name, cell in zip(*rows, strict=True)]
+    if all(len(row) == 1 for row in rows):
+        return [row[0] for row in rows]
+    if any(len(row) != 2 for row in rows):
+        return ["|".join(row) for row in rows]
+    return [f"{name}: {cell}" for name, cell in rows]

@@ -30,11 +30,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from judgekit.data.tables import Status
-from judgekit.reading.clause import Clauses
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, STOPS, contests
 from judgekit.reading.json_object import names_and_texts, parse_object
 from judgekit.reading.own import Shown
-from judgekit.reading.sentence import SecondReading
+from judgekit.reading.question import is_open
 from judgekit.wire.reasoning import plain_reply
 from judgekit.wire.types import Failure, Outcome, Reply
 
@@ -50,6 +49,9 @@ _ANNOUNCED: Final = re.compile(
     r"(?:(?:my|the|final|overall) )*(?:answer|verdict|grade|score|rating|decision|judge?ment|label|relevance)"
 )
 _MARKED: Final = re.compile(r"(?:(?P<yes>[✅✔☑👍])|(?P<no>[❌✖✗👎🚫]))\ufe0f?[ \t]*")
+
+_LIST_BEGUN: Final = re.compile(r"\s*\d+\. +")
+"""The number of a list that holds nothing: "1. " is the first of some points, no grade."""
 
 _MANY: Final = 7
 """More grades than these are told as a range."""
@@ -238,23 +240,53 @@ def stated(
     if not filled:
         return verdict
     shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
-    return (
-        _own_words(reply.text, thinks, prompt.output, shown, Shown("\n".join(filled.values()), prompt.user)) or verdict
+    own_words = _own_words(
+        reply.text,
+        thinks,
+        prompt.output,
+        shown,
+        Shown("\n".join(filled.values()), prompt.user),
+        open_question=is_open(filled.get("question", "")),
+        judges_passage="answer" not in filled,
     )
+    return own_words or verdict
 
 
 @lru_cache(_REMEMBERED)
-def _own_words(text: str, thinks: bool, output: Output, shown: Shown, filled: Shown) -> Verdict | None:
+def _own_words(
+    text: str,
+    thinks: bool,
+    output: Output,
+    shown: Shown,
+    filled: Shown,
+    *,
+    open_question: bool,
+    judges_passage: bool,
+) -> Verdict | None:
     """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
     form = output.form
-    verdict = read(text, form, thinks, shown.own)
+    verdict = read(text, form, thinks, shown.own, filled.words)
     said = plain_reply(text, thinks)
     if isinstance(verdict, Verdict):
         return verdict
-    if said is None or output.type not in ("yes/no", "grade"):
+    if said is None or _LIST_BEGUN.fullmatch(said) or output.type not in ("yes/no", "grade"):
         return None  # the words of other choices may mean anything
-    clauses = Clauses(output.type == "grade", form.values, prompt=filled.except_for)
-    value = SecondReading(clauses, tuple(map(_plain, form.steps)), shown, filled).read(said)
+    # Most commands read no reply of their own, or none in other words.
+    from judgekit.reading.clause import Clauses
+    from judgekit.reading.sentence import SecondReading
+
+    names = {value: _plain(word) for word, value in form.others} if output.type == "grade" else {}
+    clauses = Clauses(output.type == "grade", form.values, filled.except_for, frozenset(names.values()))
+    reading = SecondReading(
+        clauses,
+        tuple(map(_plain, form.steps)),
+        shown,
+        filled,
+        names,
+        open_question=open_question or clauses.graded,
+        judges_passage=judges_passage,
+    )
+    value = reading.read(said)
     return None if value is None else Verdict(value, by="sentence")
 
 
@@ -287,8 +319,17 @@ def unfinished(finish_reason: str | None) -> Unread | None:
     return Unread(Status.TRUNCATED, f"the reply is not complete (finish_reason: {finish_reason[:80]})")
 
 
-def read(text: str, form: Form, thinks: bool = False, own: Callable[[str], str] = str) -> Verdict | Unread:
-    """Read the verdict out of the text of a complete reply, of which ``own`` returns the model's own words."""
+def read(
+    text: str,
+    form: Form,
+    thinks: bool = False,
+    own: Callable[[str], str] = str,
+    topic: frozenset[str] = frozenset(),
+) -> Verdict | Unread:
+    """Read the verdict out of the text of a complete reply.
+
+    ``own`` returns the model's own words of a text; ``topic`` are the words of what was filled into the prompt.
+    """
     said = plain_reply(text, thinks)
     if said is None:
         shown = " ".join(text.split())[:80]
@@ -298,10 +339,11 @@ def read(text: str, form: Form, thinks: bool = False, own: Callable[[str], str] 
         return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
     verdict = None
     if form.keys:
-        verdict = _object(said, form, own)
+        verdict = _object(said, form, own, topic)
     elif form.label:
-        verdict = _last_line(said, form, own)
-    verdict = verdict or _whole(said, form)
+        verdict = _last_line(said, form, own, topic)
+    if _LIST_BEGUN.fullmatch(said) is None:
+        verdict = verdict or _whole(said, form)
     if verdict is not None:
         return verdict
     problem = "is empty"
@@ -341,7 +383,7 @@ def _whole(text: str, form: Form) -> Verdict | None:
     return Verdict(value, len(text) - len(rest), words)
 
 
-def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
+def _object(text: str, form: Form, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
     entries = parse_object(unfenced(text).strip(BLANK))
     *others, key = (key.casefold() for key in form.keys)
     if entries is None or key not in entries:
@@ -359,12 +401,12 @@ def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
         if key in name and name not in others:
             return None
     for beside in (*names, *texts):
-        if contests(own(beside), form.values, value, form.graded, above=bool(others)):
+        if contests(own(beside), form.values, value, form.graded, above=bool(others), topic=topic):
             return None
     return Verdict(value)
 
 
-def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
+def _last_line(text: str, form: Form, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
     text = unfenced(text).translate(_WIDE)
     if "```" in text:
         return None
@@ -392,6 +434,6 @@ def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | No
                 continue
         if label in line.casefold():
             return None
-        if contests(own(beside), form.values, value, form.graded, above=line is lines[-1]):
+        if contests(own(beside), form.values, value, form.graded, above=line is lines[-1], topic=topic):
             return None
     return Verdict(value)

@@ -118,7 +118,8 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_passages() -> 
 BRIDGE = filled("when was the bridge built", "Old Bridge", "The bridge over the river was opened in 1932. It is grey.")
 SPEAKS_AGAINST = [
     ("binary", "Sono."),
-    ("binary", "The passage is a book. No"),
+    ("binary", "The passage is a book, No"),
+    ("binary", "million people. No"),
     ("binary", "Irrelevant: No"),
     ("binary", "Not relevant: Yes"),
     ("binary", "The passage is relevant to cats."),
@@ -128,7 +129,7 @@ SPEAKS_AGAINST = [
     ("criteria", "The bridge over the river was opened in 1932.\n\n2"),
     ("criteria", "The passage mentions the bridge. 2"),
     ("criteria", "2\n\nThe passage has nothing to do with the question."),
-    ("binary", "It is a grey bridge.\nNo"),
+    ("binary", "It gives the full answer.\nNo"),
     ("useful", "The passage is relevant."),
     ("useful", "Not relevant."),
     ("criteria", "3 (correct, but with much that is about other things)"),
@@ -190,6 +191,14 @@ SHAPES = [
     ("binary", '{"explanation": "The passage names the year.", "answer": "Yes"}', 1),
     ("graded", "Grade: 2 (partial answer)", 2),
     ("criteria", "The passage states the year.\n\nScore: 3/3", 3),
+    ("binary", "It is a grey bridge.\nNo", 0),
+    ("binary", "| Reason | Relevant |\n|---|---|\n| It gives the year. | Yes |", 1),
+    ("binary", "아니요 (No)", 0),
+    ("binary", "Yes (はい)", 1),
+    ("binary", "Le passage donne la réponse.\n\nYes", 1),
+    ("binary", "{'is_relevant': True, 'confidence': 0.9,}", 1),
+    ("graded", "3 = full answer", 3),
+    ("criteria", "最終評価: 2", 2),
     ("graded", "**Intent:** the year\n**Match:** It states the year.\n**Trust:** fine\n\nOverall: 3", 3),
 ]
 
@@ -214,7 +223,7 @@ def test_what_a_reply_repeats_is_masked_and_doubt_spares_it() -> None:
     steps = "Intent: a date.\nMatch: It says that the lowest score was final.\nTrust: fine.\nFinal grade: 3"
     values = filled("which score", "", "We know that the lowest score was final in the league.")
     assert read(PROMPTS["graded"], steps, values) == Verdict(3)
-    assert read(PROMPTS["graded"], steps, filled("which score", "", "Nothing.")) is None
+    assert read(PROMPTS["graded"], steps.replace("was final", "is 2 of 3"), values) is None
 
 
 @pytest.mark.parametrize("sign", doubt.INVISIBLE)

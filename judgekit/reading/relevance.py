@@ -1,0 +1,147 @@
+"""What the sentences of a reason say of the passage: that it is, or is not, relevant, helps or answers.
+
+Such a sentence is a verdict too: it agrees with the verdict beside it, or contests it. Words of the topic are none:
+"the flag is not green" says nothing of the passage.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from judgekit.reading.doubt import MASK
+
+_END: Final = r"[.!?;:\n。！？；]+(?=\s|$|[^\x00-\x7f])"
+_SENTENCE: Final = re.compile(_END)
+_CLAUSE: Final = re.compile(
+    rf"{_END}|,|\s[-–—]+\s|—"
+    r"|\b(?:but|however|though|although|yet|so|since|because|while|whereas|therefore|thus|hence)\b"
+)
+
+_QUESTION: Final = (
+    rf"(?:(?:(?:the|this|that|your|his|her|their|any|a|an|another|other|different|user['’]s|given|posed|actual) )*"
+    rf"(?:question|query)s?\b|what (?:is|was) asked\b|{MASK})"
+)
+_RELEVANT: Final = re.compile(
+    rf"\b(?P<un>ir|in|un|non-?)?(?:relevant|useful|helpful|pertinent|spot on|on point|to the point)\b"
+    rf"(?! (?:to|for|in) (?!(?:the purpose of )?(?:answering )?{_QUESTION}|answering|it\b|this\b|someone|somebody"
+    r"|an?(?:y)? |the reader|them\b|the user))"
+)
+_ANSWERS: Final = re.compile(
+    rf"\b(?:answer|address|resolve|settle)(?:s|d|ed|es|ing)? (?:\w+ly )?{_QUESTION}"
+    rf"|\b{_QUESTION} (?:is|was|remains|gets|goes|stays|can be|has been) (?:\w+ ){{0,2}}?(?:answered|addressed"
+    rf"|settled)"
+    r"|\b(?:the|an?|no|any|its?|full|complete|correct|whole|direct|clear) answers?\b(?! (?:is|was"
+    r"|would be):? (?:yes|no)\b)"
+    r"|(?<=\w )what (?:the (?:question|user|reader)|somebody|one|is being|is|was) (?:asks?|asked|needs?|needed"
+    r"|wants?|sought)\b"
+    r"|^what is asked (?:for )?is\b|\b(?:needed|required|requested|sought|necessary) (?:information|facts?"
+    r"|details?|answer)\b"
+    r"|\bhelp(?:s|ed|ing)?(?: (?:to |in |with )?(?:answer\w*|someone|somebody|an?y? reader|the (?:reader|user))|\W*$)"
+)
+_AGAINST: Final = re.compile(
+    r"\b(?:unanswered|left open|off[- ]topic|unrelated|nothing to do with|off the (?:point|mark)"
+    r"|(?:about|on|concerns?) (?:something|somebody|someone) else|different (?:question|subject|topic|matter"
+    r"|thing|person)s?"
+    r"|of no (?:use|help|relevance)|useless|misses the point|nothing (?:that )?(?:would |could )?(?:help|answer)s?"
+    r"|no (?:information|mention|word|details?) (?:about|of|on|regarding|concerning) (?:the question|what|it"
+    r"|this|that))\b"
+)
+_NOT: Final = re.compile(
+    r"\b(?:not(?! only| just| merely)|\w+n['’]t|cannot|no(?! doubt| question about| less| more)|nothing(?! else)|never"
+    r"|none|neither|nor|without|lack(?:s|ing|ed)?|miss(?:es|ing)|fail(?:s|ed|ing)?|absent|silent|omit\w*|insufficient"
+    r"|another|other|elsewhere|instead|hardly|barely|far from|left out|leaves?\b.*\bout|short of)\b"
+)
+_UNSURE: Final = re.compile(
+    r"\b(?:(?:would|could)(?! not)|might|may|if|unless|perhaps|maybe|probably|possibly|partly|partially|partial"
+    r"|somewhat|(?<!not )only"
+    r"|tangential\w*|loosely|part|to some|at first|almost|nearly|seems?|appears?|question (?:asks|is about"
+    r"|was about))\b"
+)
+
+_SAYS: Final = (
+    r"stat(?:e[sd]?|ing)|sa(?:ys?|id)|nam(?:e[sd]?|ing)|mention(?:s|ed|ing)?|gi(?:ves?|ven|ving)|provid(?:e[sd]?|ing)"
+    r"|contain(?:s|ed|ing)?|includ(?:e[sd]?|ing)|tells?|told|describ(?:e[sd]?|ing)|expla(?:ins?|ined|ining)"
+    r"|notes|identif(?:y|ies|ied)|confirm(?:s|ed)?|show(?:s|n|ed)?|list(?:s|ed)?|specif(?:y|ies|ied)"
+    r"|cover(?:s|ed)?|discuss(?:es|ed)?|reveal(?:s|ed)?|indicate[sd]?|offer(?:s|ed)?|report(?:s|ed)?|address(?:es|ed)?"
+    r"|supports?|supported|has|have|there|found|answer(?:s|ed)?|present|available"
+)
+_STATES: Final = re.compile(rf"\b(?:{_SAYS})\b")
+_DENIES: Final = re.compile(
+    rf"\b(?:not(?! only| just)|\w+n['’]t|never|nor|neither|cannot|without|fails? to|nothing|none|only|merely|just)"
+    rf"(?: (?!that\b)\w+){{0,4}}? (?:{_SAYS})\b"
+    rf"|\b(?:{_SAYS}|is)(?: (?!that\b)\w+){{0,2}}? (?:no|nothing|none|only|merely|neither|little)\b(?! doubt| more)"
+    r"|^(?:the )?question (?:is|was) about\b|\b(?:is|are|was|were|does|do|did|has|have) not$|\b(?:isn|aren|wasn"
+    r"|doesn)['’]t$"
+    r"|\b(?:missing|absent|left out|leaves?\b.{0,60}\bout|silent|omit\w*|lack(?:s|ing)?|no mention|instead|all that"
+    r"|concerned with|something else)\b"
+)
+
+_SUBJECT: Final = (
+    r"^(?:\W*(?:and|so|also|indeed|here) )?(?:the|this|that)"
+    r" (?:passage|text|document|article|snippet|excerpt|paragraph)"
+)
+_TELLS: Final = (
+    r"(?:address|mention|cover|discuss|specif|indicat|explain|stat|contain|provid|includ|offer|giv|tell|say|answer)"
+)
+_TELLS_NOT: Final = re.compile(
+    rf"{_SUBJECT} (?:(?:itself|simply|just|also) )?(?:(?:do(?:es)? not|doesn['’]t|never"
+    rf"|fails to) (?:\w+ly )?{_TELLS}\w*"
+    r"|(?:says|tells|states|mentions|gives|offers|contains|provides|has|includes) (?:us )?(?:nothing"
+    r"|no )\b)(?!.*\bthat\b)"
+)
+_TELLS_OF: Final = re.compile(
+    rf"{_SUBJECT} (?:(?:itself|\w+ly|also) )?{_TELLS}\w* (?!(?:so|it|this|as much)\b)"
+    r"(?!.*\b(?:that|only|nothing|no|not|little|but)\b)"
+)
+
+_NAMES_IT: Final = re.compile(rf"{_RELEVANT.pattern.replace('?P<un>', '?:')}|\bquestion\b")
+
+
+def verdicts(text: str) -> set[int]:
+    """Return what a text says of the passage: 1 that it is relevant, or answers or helps; 0 that it does not."""
+    said: set[int] = set()
+    for clause in _CLAUSE.split(text.casefold()):
+        value = _verdict(clause.strip())
+        if value is not None:
+            said.add(value)
+    return said
+
+
+def denies(text: str) -> bool:
+    """Whether a text tells what the passage does not state, and nothing that it states."""
+    clauses = [clause.strip() for clause in _CLAUSE.split(text.casefold())]
+    denials = [clause for clause in clauses if _DENIES.search(clause)]
+    return bool(denials) and not any(_STATES.search(clause) for clause in clauses if clause not in denials)
+
+
+def about_passage(text: str) -> int | None:
+    """Return the one verdict that a text gives of which each sentence is about the passage or its relevance."""
+    said: set[int] = set()
+    for part in _SENTENCE.split(text.casefold()):
+        sentence = part.strip()
+        if not sentence:
+            continue
+        values = verdicts(sentence)
+        if not values and _TELLS_NOT.search(sentence):
+            values = {0}
+        if not values and _TELLS_OF.search(sentence):
+            values = {1}
+        if not re.match(_SUBJECT, sentence) and not (values and _NAMES_IT.search(sentence)):
+            return None
+        said |= values
+    return said.pop() if len(said) == 1 else None
+
+
+def _verdict(clause: str) -> int | None:
+    """Return what a clause says of the passage, or None: of nothing else, denied once at most, and for sure."""
+    relevant = _RELEVANT.search(clause)
+    against = _AGAINST.search(clause)
+    if against:
+        return None if _NOT.search(clause[: against.start()]) else 0
+    if not (relevant or _ANSWERS.search(clause)) or _UNSURE.search(clause):
+        return None
+    denied = _NOT.search(clause) is not None
+    if relevant and relevant["un"]:
+        return None if denied else 0
+    return int(not denied)
