@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
     from judgekit.api import agree as agree, answer as answer, label as label, score as score
     from judgekit.client.asking import Asking as Asking
+    from judgekit.client.budget import Price as Price
     from judgekit.data.documents import Doc as Doc, Docs as Docs, MemoryDocs as MemoryDocs, Query as Query
     from judgekit.data.files import read_table as read_table, write_table as write_table
     from judgekit.data.labelings import Labeling as Labeling, Scale as Scale
@@ -59,6 +60,7 @@ _HOMES = {
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",
         "client.asking": "Asking",
+        "client.budget": "Price",
         "data.documents": "Doc Docs MemoryDocs Query",
         "data.files": "read_table write_table",
         "data.labelings": "Labeling Scale",

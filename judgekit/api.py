@@ -13,25 +13,28 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judgekit.answering import answer_modes, build_answerings, import_answers
+from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
 from judgekit.answers.quality import AnswerMetric
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.sync import with_session
 from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.result_files import ResultFiles
 from judgekit.errors import UsageError
+from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
-from judgekit.labelling import PoolLabeler
+from judgekit.labelling import PoolLabeler, labels_asked
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
+    from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
     from judgekit.metrics.evaluation import Missing, Unjudged
 
 
+@job
 def label(
     spec: str | Labeler,
     *,
@@ -42,7 +45,7 @@ def label(
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     name: str | None = None,
     asking: Asking = UNLIMITED,
-) -> Labeling:
+) -> Job[Labeling]:
     """Label the pool of all runs once.
 
     Replies are kept in the reply store, so that calling it again costs nothing.
@@ -70,9 +73,15 @@ def label(
     """
     # All reading and checking comes before the session: a mistake must not open a store.
     pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=asking.cache)
-    return with_session(pool.label, asking)
+    asks = {f"label {pool.name}": partial(labels_asked, pool.labeler, pool.collection)}
+
+    async def do(session: Session, _: ResultFiles) -> Labeling:
+        return await pool.label(session)
+
+    return Job(asks, do, asking, notes=pool.collection.notes)
 
 
+@job
 def answer(
     *,
     queries: AsQueries,
@@ -85,7 +94,7 @@ def answer(
     modes: str | Sequence[str] = (),
     imported: str | Path | pd.DataFrame | None = None,
     asking: Asking = UNLIMITED,
-) -> pd.DataFrame:
+) -> Job[pd.DataFrame]:
     """Answer every query from the top k documents of every run, or take what answered them, and say how good that is.
 
     Args:
@@ -134,8 +143,14 @@ def answer(
             metrics=named,
             modes=[modes] if isinstance(modes, str) else modes,
         )
-    work = partial(answer_modes, ways, collection, wanted, closed_book=0 in named_depths)
-    return with_session(work, asking)
+    closed_book = 0 in named_depths
+    stages = {answer_stage(way.model if len(ways) > 1 else "", way.mode): way for way in ways}
+    asks = {name: partial(answers_asked, way, collection, wanted, closed_book) for name, way in stages.items()}
+
+    async def do(session: Session, _: ResultFiles) -> pd.DataFrame:
+        return await answer_modes(ways, collection, wanted, session, closed_book=closed_book)
+
+    return Job(asks, do, asking, notes=() if collection is None else collection.notes)
 
 
 def score(

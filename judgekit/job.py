@@ -1,23 +1,149 @@
-"""What a command asks: counted against the store, or cut into parts that are answered elsewhere."""
+"""A job: what a command asks and what it makes of the replies, once everything is read and checked.
+
+What commands that ask have in common is here: a job is counted, cut into parts that are answered elsewhere, or run.
+"""
 
 from __future__ import annotations
 
+import inspect
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget
 from judgekit.client.stages import AllStages, StageUnit
+from judgekit.client.sync import with_session
+from judgekit.data.result_files import NOWHERE, ResultFiles
+from judgekit.data.streams import noting_reads
 from judgekit.errors import UsageError
+from judgekit.progress import Event
 
 if TYPE_CHECKING:
+    from judgekit.client.session import Session
     from judgekit.client.waves import Lookup, Plan
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Asks = Mapping[str, Callable[[], Iterator[StageUnit]]]
 """What models are asked, by the name of the stage: functions that yield programs and their units."""
+
+
+@dataclass(frozen=True)
+class Job(Generic[T]):
+    """Everything that a command does, read and checked; nothing has been sent or written.
+
+    Attributes:
+        asks: what it asks.
+        do: asks the session, writes the files, and returns what came of it.
+        asking: up to what cost, at which prices, and where replies are kept.
+        files: what it writes.
+        notes: what a reader has to know before anything is asked.
+        about_plan: what a reader has to know of the number of requests.
+    """
+
+    asks: Asks
+    do: Callable[[Session, ResultFiles], Awaitable[T]]
+    asking: Asking = UNLIMITED
+    files: ResultFiles = NOWHERE
+    notes: tuple[str, ...] = ()
+    about_plan: str = ""
+
+    def plan(self) -> dict[str, Plan]:
+        """Count what it would send, by stage and, under ``all``, together."""
+        return count(self.asks, self.asking.cache)
+
+    def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Job[T]:
+        """Return the job that writes its result, too, into files of which the command says where they lie."""
+        from judgekit.data.manifest import mismatches
+
+        async def do(session: Session, files: ResultFiles) -> T:
+            for line in mismatches(files.inputs):
+                self.asking.progress(Event("inputs", 0, None, note=line))
+            result = await self.do(session, files)
+            write(result, files)
+            files.close()
+            return result
+
+        return replace(self, do=do, files=files)
+
+    def run(self) -> T:
+        """Do it; works under a running event loop (a notebook) too."""
+        # Before anything is paid for: a folder that may not be written would end the job at its end.
+        self.files.check()
+        return with_session(lambda session: self.do(session, self.files), self.asking)
+
+
+@dataclass(frozen=True)
+class Settled(Job[T]):
+    """A job that asks nobody and is done: it opens no store."""
+
+    result: T | None = None
+
+    @classmethod
+    def of(cls, result: T) -> Settled[T]:
+        """Return the job with this result."""
+
+        async def do(_: Session, __: ResultFiles) -> T:
+            return result
+
+        return cls({}, do, result=result)
+
+    def run(self) -> T:
+        """Return the result."""
+        return cast(T, self.result)
+
+
+class JobFunction(Protocol[P, T]):
+    """A function of the Python API that does a job: ``build(…)``; ``build.plan(…)`` counts what it would send."""
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> T:
+        """Do the job."""
+
+    def plan(self, *args: P.args, **options: P.kwargs) -> dict[str, Plan]:
+        """Count what the job would send, by stage and, under ``all``, together; nothing is sent or written."""
+
+    def job(self, *args: P.args, **options: P.kwargs) -> Job[T]:
+        """Read and check everything."""
+
+
+def job(read: Callable[P, Job[T]]) -> JobFunction[P, T]:
+    """Make a function that does a job of one that reads, checks and returns it."""
+
+    def made(*args: P.args, **options: P.kwargs) -> Job[T]:
+        # What is read later, such as recorded replies, is no input of the results.
+        with noting_reads() as noted:
+            prepared = read(*args, **options)
+            return replace(prepared, files=replace(prepared.files, read=tuple(noted)))
+
+    @wraps(read)
+    def done(*args: P.args, **options: P.kwargs) -> T:
+        return made(*args, **options).run()
+
+    def plan(*args: P.args, **options: P.kwargs) -> dict[str, Plan]:
+        return made(*args, **options).plan()
+
+    # Readers of the signature (help, Sphinx, notebooks) want what comes back, not the job in between.
+    signature = inspect.signature(read)
+    returned = str(signature.return_annotation).removeprefix("Job[").removesuffix("]")
+    done.__annotations__ = {**read.__annotations__, "return": returned}
+    function = cast(Any, done)
+    function.__signature__ = signature.replace(return_annotation=returned)
+    function.plan, function.job = plan, made
+    for name in ("plan", "job"):
+        facet = getattr(function, name)
+        described = getattr(JobFunction, name)
+        facet.__name__, facet.__qualname__ = name, f"{read.__qualname__}.{name}"
+        facet.__module__, facet.__doc__ = read.__module__, described.__doc__
+        answer = inspect.signature(described).return_annotation if name == "plan" else signature.return_annotation
+        facet.__signature__ = signature.replace(return_annotation=answer)
+    return cast(JobFunction[P, T], done)
 
 
 def everything(asks: Asks) -> Iterator[StageUnit]:

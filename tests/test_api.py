@@ -30,11 +30,14 @@ def test_plugins_are_imported_when_they_may_be_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entered", "most"), [("judgekit.label", 80), ("judgekit.score", 80), ("judgekit.experiment.file.load", 50)]
+    ("entered", "most"), [("judgekit.label", 90), ("judgekit.score", 90), ("judgekit.experiment.file.load", 60)]
 )
 def test_what_asks_or_scores_loads_few_modules(entered: str, most: int) -> None:
     module, _, name = entered.rpartition(".")
-    code = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2]);"
-    code += "print(sum(name.startswith('judgekit.') for name in sys.modules))"
+    code = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2]); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code, module, name], capture_output=True, text=True, check=True)
-    assert int(out.stdout) <= most, "an import at the top of a module brings a room along that this does not need"
+    loaded = [name.split(".") for name in out.stdout.split() if name.startswith("judgekit.")]
+    heavy = {"report", "people", "store", "console", "cli"}
+    assert not heavy & {parts[1] for parts in loaded}
+    # Room for a few more labelers; an import at the top of a module that brings a room along takes more.
+    assert len(loaded) <= most

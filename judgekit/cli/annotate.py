@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
 from judgekit.console.help import group
-from judgekit.console.options import RunOptions, expanded
+from judgekit.console.jobs import JobOptions
+from judgekit.console.options import expanded
 from judgekit.console.printing import leave, note, say, show
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
@@ -295,7 +294,7 @@ def build(
             "--accept-empty", help="Write labels even if most questions lose all documents that people call relevant."
         ),
     ] = False,
-    asked: RunOptions,
+    asked: JobOptions,
 ) -> None:
     """Label the remaining pairs of all queries and write the final qrels, with their texts and a card.
 
@@ -306,19 +305,7 @@ def build(
     from judgekit.experiment import build as builds
     from judgekit.people.final import SHOWN
 
-    if asked.dry_run:
-        plans, prices = builds.plan_build(source, labeling, people, asked.cache)
-        show_plan(plans, prices)
-        return
-    with progress() as draw:
-        built = builds.build(
-            source,
-            labeling,
-            people=people,
-            out=out,
-            asking=asked.asking(draw),
-            accept_empty=accept_empty,
-        )
+    built = asked.carry_out(builds.build, source, labeling, people=people, out=out, accept_empty=accept_empty)
     counts = built.labels["source"].value_counts().to_dict()
     told = [f"{count:,} by {name}" for name, count in counts.items() if name]
     say(f"{len(built.labels):,} pairs of {built.labels['query_id'].nunique():,} queries: {', '.join(told)}")

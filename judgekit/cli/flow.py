@@ -12,7 +12,8 @@ import typer
 
 from judgekit.console.bars import progress
 from judgekit.console.dry_run import show_plan
-from judgekit.console.options import AsJson, Cache, Limit, MaxRequests, RunOptions, Wait
+from judgekit.console.jobs import JobOptions
+from judgekit.console.options import AsJson, Cache, Limit
 from judgekit.console.printing import advice, console, emit, note, say, write_draft
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
@@ -154,9 +155,7 @@ def run(
         ),
     ] = None,
     limit: Limit = None,
-    max_requests: MaxRequests = None,
-    wait: Wait = 0.0,
-    flow: RunOptions,
+    flow: JobOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report.
@@ -182,8 +181,7 @@ def run(
         raise UsageError("--json prints results, which --part and --dry-run do not make")
     # A part writes no results: eight machines that share a folder would write over each other's.
     if part is not None:
-        asking = replace(flow.asking(), max_requests=max_requests, wait_s=wait)
-        _part(config, part_of(part), asking)
+        _part(config, part_of(part), flow.asking())
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
@@ -192,7 +190,7 @@ def run(
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress() as draw:
-        asking = replace(flow.asking(draw), max_requests=max_requests, wait_s=wait)
+        asking = flow.asking(draw)
         if ray is not None:
             from judgekit.experiment.cluster import warm_on_ray
 
@@ -235,8 +233,7 @@ def choose(
         Path | None,
         typer.Option(metavar="DIR", help="Play it on results of `judgekit run`, in 200 random orders; asks nothing."),
     ] = None,
-    wait: Wait = 0.0,
-    flow: RunOptions,
+    flow: JobOptions,
 ) -> None:
     """Choose the run to ship: ask answers in blocks, drop runs shown to be worse, stop when the choice is sure enough.
 
@@ -247,26 +244,15 @@ def choose(
         judgekit choose experiment.toml --dry-run
         judgekit choose --replay results
     """
-    from judgekit.experiment.choose import choose as choose_run, contest
-    from judgekit.experiment.file import load
-    from judgekit.job import count
+    from judgekit.experiment.choose import choose as choose_run
 
     if replay is not None and experiment is None:
         _replay(replay, margin)
         return
     if experiment is None or replay is not None:
         raise UsageError("give an experiment file, or --replay with a results folder")
-    config = load(experiment)
-    if flow.dry_run:
-        made = contest(config, margin, flow.cache)
-        show_plan(count(made.asked(), flow.cache), config.price_list())
-        # The number looks like a price: it is what the dearest course of the choice would take.
-        note("this is the most: runs that drop out are not asked further, and asking stops once the choice is made")
-        return
     out = out or Path("choice")
-    with progress() as draw:
-        asking = replace(flow.asking(draw), wait_s=wait)
-        chosen = choose_run(config, margin=margin, out=out, asking=asking)
+    chosen = flow.carry_out(choose_run, experiment, margin=margin, out=out)
     say(str(chosen), "", f"choice: {out / 'choice.json'}")
     if chosen.missing:
         raise typer.Exit(1)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from judgekit.console.jobs import AskOptions
 from judgekit.console.options import (
     AsJson,
-    AskOptions,
     DocsFile,
     QueriesFile,
     Runs,
@@ -21,8 +20,9 @@ from judgekit.console.options import (
     scales_of,
 )
 from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show
-from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
-from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.data.manifest import by_role, has_manifest
+from judgekit.data.result_files import ResultFiles
+from judgekit.data.streams import noting_reads
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
@@ -30,6 +30,8 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.data.labelings import Labeling
+    from judgekit.job import Job
     from judgekit.metrics import Evaluation
 
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
@@ -53,43 +55,39 @@ def label(
         judgekit label 'judge(prompt=graded)' --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
             --endpoint http://localhost:8000/v1 --model my-model --out graded.qrels
     """
+    from judgekit.api import label as label_pool
     from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
     from judgekit.data.tables import Status
     from judgekit.data.trec import missing_path, write_qrels
-    from judgekit.labelling import PoolLabeler, labels_asked
+    from judgekit.job import job
 
     # Before anything is read or asked: a name that cannot be written would be noticed after the labels were paid for.
     check_target(out)
-    # A wrong server is told before a large collection is read.
-    servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
-    with noting_reads() as read:
-        endpoints = servers.endpoints.values()
-        pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, cache=asked.cache)
-    labeler = pool.labeler
-    note(*pool.collection.notes)
     table = out.with_name(f"{out.name}.parquet")
-    check_outputs(out, table, missing_path(out), manifest_path(out))
-    if asked.dry_run:
-        asked.count(servers, {f"label {pool.name}": partial(labels_asked, labeler, pool.collection)})
-        return
-    inputs = made_from(by_role(queries, docs, runs), read)
-    labeling = asked.session(servers, pool.label)
-    write_qrels(labeling, out)
-    write_labels(labeling, table)
-    write_manifest(manifest_path(out), inputs, [out, table])
+    files = ResultFiles.beside(out, [table], roles=by_role(queries, docs, runs), loose=[missing_path(out)])
+
+    def write(labeling: Labeling, _: ResultFiles) -> None:
+        write_qrels(labeling, out)
+        write_labels(labeling, table)
+
+    @job
+    def labels_file(*args: Any, **options: Any) -> Job[Labeling]:
+        return label_pool.job(*args, **options).writing(files, write)
+
+    labeling = asked.carry_out(labels_file, spec, queries=queries, docs=docs, runs=runs, depth=depth)
     counts = {status: n for status, n in labeling.counts().items() if n}
     empty = judges_nothing(labeling)
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
     if empty:
         told = f"{len(labeling):,} pairs, none of them judged by the file"
-    say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
+    say(f"{labeling.name}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
     # A script must not go on with labels that are not there, so each of these ends with exit code 1.
-    leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
+    leave(labeling.table, "labels", table, asked=asked.endpoint is not None)
     if set(counts) == {Status.NOT_APPLICABLE.value}:
-        say(f"judgekit: {labeler.spec} applies to none of the pairs: {table} has the reasons", err=True)
+        say(f"judgekit: {labeling.name} applies to none of the pairs: {table} has the reasons", err=True)
         empty = True
     if empty:
         raise typer.Exit(1)
@@ -131,46 +129,36 @@ def answer(
             --endpoint http://localhost:8000/v1 --model my-model --out quality.csv
         judgekit answer --queries queries.jsonl --import app.csv --metric em --out quality.csv
     """
-    from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
-    from judgekit.collection import Collection
-    from judgekit.context import Context
-    from judgekit.data.files import check_target
-    from judgekit.data.frames import as_runs
-    from judgekit.data.readers import read_queries
+    from judgekit.api import answer as answer_queries
+    from judgekit.data.files import check_target, write_table
     from judgekit.data.tables import NO_FAILURE, Status
+    from judgekit.job import job
 
     check_target(out, table=True)
     docs, runs = docs or [], named(run, "--run")
     # Depth 0 is the control without documents, which is the same for every run.
-    depths, closed_book = sorted({*(depth or ())} - {0}), 0 in (depth or ())
-    given = {"--docs": docs, "--run": runs, "--depth": depths}
+    given = {"--docs": docs, "--run": runs, "--depth": [k for k in depth or () if k]}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
         raise UsageError(
             f"answering needs {', '.join(lacking)}; or --import FILE, with the answers of your application"
         )
-    servers = asked.servers()
-    resources = Context(servers.endpoints)
-    metrics = metric or ["em", "f1"]
-    collection = None
-    with noting_reads() as read:
-        if imported is not None:
-            known = read_queries(queries)
-            ways = import_answers(imported, known, resources, metrics, runs=as_runs(runs), depths=depths)
-        else:
-            ways = build_answerings(resources, prompt=prompt, metrics=metrics)
-            collection = Collection.make(queries, docs, runs, max(depths), cache=asked.cache)
-            note(*collection.notes)
-    check_outputs(out, manifest_path(out))
-    if asked.dry_run:
-        by_stage = {answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
-        about = (collection, depths, closed_book)
-        asked.count(servers, {n: partial(answers_asked, one, *about) for n, one in by_stage.items()})
-        return
-    inputs = made_from(by_role(queries, docs, runs), read)
-    work = partial(answer_modes, ways, collection, depths, closed_book=closed_book)
-    table = asked.session(servers, work)
-    save_table(table, out, inputs)
+    files = ResultFiles.beside(out, roles=by_role(queries, docs, runs))
+
+    @job
+    def quality_table(**options: Any) -> Job[pd.DataFrame]:
+        return answer_queries.job(**options).writing(files, lambda table, _: write_table(table, out))
+
+    table = asked.carry_out(
+        quality_table,
+        queries=queries,
+        docs=docs,
+        runs=runs,
+        depths=depth or (),
+        prompt=prompt,
+        metrics=metric or ("em", "f1"),
+        imported=imported,
+    )
     columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
     means = table.groupby(columns)["value"].mean()
     say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
@@ -189,7 +177,7 @@ def answer(
         of = int((table["metric"] == name).sum())
         note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(by_answer)
-    leave(failed, "answers", out, asked=imported is None or bool(servers.endpoints))
+    leave(failed, "answers", out, asked=imported is None or asked.endpoint is not None)
 
 
 @dataclass(frozen=True)

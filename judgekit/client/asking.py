@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Final, Self
 
-from judgekit.client.budget import Budget
+from judgekit.client.budget import Budget, Price, Prices
+from judgekit.errors import UsageError
 from judgekit.progress import Progress, silent
 from judgekit.settings import ANY_OBJECT, check_settings, setting
 
@@ -21,9 +23,11 @@ class Asking:
         wait_s: seconds to wait for a server that is not ready.
         cache: folder of the reply store (default: your cache folder).
         progress: called with events, `judgekit.progress.Event`.
+        prices: what models cost, `judgekit.Price`, by the name of an endpoint or the id of a model. Of an experiment
+            only those that its file lacks or has otherwise.
 
     Raises:
-        UsageError: a limit is negative.
+        UsageError: a limit or a price is negative, or a price is none.
     """
 
     max_cost: float | None = setting(None, least=0)
@@ -31,9 +35,17 @@ class Asking:
     wait_s: float = setting(0.0, least=0)
     cache: str | Path | None = field(default=None, metadata=ANY_OBJECT)
     progress: Progress = field(default=silent, metadata=ANY_OBJECT)
+    prices: Prices = field(default_factory=dict, hash=False, metadata=ANY_OBJECT)
 
     def __post_init__(self) -> None:
         check_settings(self)
+        for name, price in self.prices.items():
+            # A limit would be kept by a wrong price as well as by a right one.
+            if not isinstance(price, Price) or not (0 <= price.prompt < inf and 0 <= price.completion < inf):
+                raise UsageError(
+                    f"prices: that of {name!r} must be a judgekit.Price(prompt=…, completion=…), money per million"
+                    f" tokens of at least 0, not {price!r}"
+                )
 
     @property
     def budget(self) -> Budget:
@@ -43,6 +55,10 @@ class Asking:
     def within(self, budget: Budget) -> Self:
         """Return the same with another budget."""
         return replace(self, max_requests=budget.max_requests, max_cost=budget.max_cost)
+
+    def priced(self, prices: Prices) -> Self:
+        """Return the same with the prices of a file, in whose place those that were given stand."""
+        return replace(self, prices={**prices, **self.prices})
 
 
 UNLIMITED: Final = Asking()

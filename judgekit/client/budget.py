@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money per million tokens, in the user's currency."""
+    """What a model costs, in the user's currency.
+
+    Attributes:
+        prompt: money per million tokens of prompts.
+        completion: money per million tokens of replies.
+    """
 
     prompt: float
     completion: float
@@ -175,7 +180,8 @@ class Spending:
         if self.budget.max_cost is not None and self.price(endpoint) is None:
             raise UsageError(
                 f"a cost limit needs the price of the model {endpoint.model!r} (endpoint {endpoint.name!r}): add"
-                f" [prices.{endpoint.model!r}] with prompt and completion, money per million tokens"
+                f" [prices.{endpoint.model!r}] with prompt and completion, money per million tokens; in Python,"
+                f" jk.Asking(prices={{{endpoint.model!r}: jk.Price(prompt=…, completion=…)}})"
             )
 
     async def reserve(self, money: float) -> None:

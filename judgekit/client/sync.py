@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from judgekit.client.asking import UNLIMITED, Asking
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Prices
     from judgekit.client.session import Session
 
 T = TypeVar("T")
@@ -53,9 +52,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def with_session(
-    work: Callable[[Session], Awaitable[T]], asking: Asking = UNLIMITED, prices: Prices | None = None
-) -> T:
+def with_session(work: Callable[[Session], Awaitable[T]], asking: Asking = UNLIMITED) -> T:
     """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too."""
     from judgekit.client.session import Session
     from judgekit.store.replies import default_store_path
@@ -63,7 +60,7 @@ def with_session(
     async def inside() -> T:
         store = default_store_path() if asking.cache is None else asking.cache
         async with Session(
-            store, budget=asking.budget, prices=prices, progress=asking.progress, wait_s=asking.wait_s
+            store, budget=asking.budget, prices=asking.prices, progress=asking.progress, wait_s=asking.wait_s
         ) as session:
             return await work(session)
 

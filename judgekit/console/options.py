@@ -6,26 +6,20 @@ Options that go together are a dataclass. A command under `expanded` takes them 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin
 
 import typer
 
 from judgekit.client.asking import Asking
-from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
 from judgekit.errors import UsageError, not_among
-from judgekit.progress import Progress, silent
 from judgekit.settings import attributes, bounds_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
-    from judgekit.client.session import Session
     from judgekit.experiment.servers import Servers
-
-T = TypeVar("T")
 
 ENDPOINT: Final = "Endpoint and store"
 """The heading of the options that say whom to ask, up to where, and where replies are kept."""
@@ -53,9 +47,6 @@ DocsFile = Annotated[
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
 Cache = Annotated[Path | None, declared_option(Asking, "cache", envvar="JUDGEKIT_CACHE", rich_help_panel=ENDPOINT)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")]
-MaxCost = Annotated[float | None, declared_option(Asking, "max_cost", rich_help_panel=ENDPOINT)]
-MaxRequests = Annotated[int | None, declared_option(Asking, "max_requests", rich_help_panel=ENDPOINT)]
 Wait = Annotated[float, declared_option(Asking, "wait_s", "--wait", metavar="SECONDS", rich_help_panel=ENDPOINT)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; see docs/cli.md.")]
 ScaleOption = Annotated[
@@ -144,44 +135,6 @@ class EndpointOptions:
                 table = f"[prices.{endpoint.model!r}]"
                 raise UsageError(f"--max-cost needs prices: name a TOML file with a table {table} with --endpoint")
         return servers
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a command that asks an LLM about many things goes about it."""
-
-    max_cost: MaxCost = None
-    cache: Cache = None
-    dry_run: DryRun = False
-
-    def asking(self, progress: Progress = silent) -> Asking:
-        """Return how models are asked."""
-        return Asking(max_cost=self.max_cost, cache=self.cache, progress=progress)
-
-
-@dataclass(frozen=True)
-class AskOptions(RunOptions, EndpointOptions):
-    """Everything that is said of one endpoint and of asking it."""
-
-    concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, help="Largest number of requests in flight (default: 16).", rich_help_panel=ENDPOINT),
-    ] = None
-
-    def count(self, servers: Servers, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
-        """Show what stages would send; see `judgekit.job.count`."""
-        from judgekit.experiment.prepare import check_access
-        from judgekit.job import count
-
-        check_access(servers.endpoints.values())
-        show_plan(count(units, self.cache), servers.prices)
-
-    def session(self, servers: Servers, work: Callable[[Session], Awaitable[T]]) -> T:
-        """Return what ``work`` returns, given a session whose progress is drawn."""
-        from judgekit.client.sync import with_session
-
-        with progress() as draw:
-            return with_session(work, self.asking(draw), servers.prices)
 
 
 def named(items: list[str] | None, what: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -18,31 +18,32 @@ import pandas as pd
 from judgekit import __version__, labelling
 from judgekit.analysis.decision import biases as known_biases
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.budget import Amount, Prices
-from judgekit.client.session import Session
+from judgekit.client.budget import Amount
 from judgekit.client.stages import StageUnit
-from judgekit.client.sync import with_session
-from judgekit.client.waves import Plan
 from judgekit.collection import Collection
 from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.manifest import MANIFEST, InputFile, experiment_in, mismatches, sources, write_manifest
-from judgekit.data.outputs import check_folder, is_results_folder
+from judgekit.data.manifest import MANIFEST, InputFile, experiment_in, mismatches
+from judgekit.data.outputs import is_results_folder
+from judgekit.data.result_files import ResultFiles
 from judgekit.data.sources import located
-from judgekit.data.streams import noting_reads, write_atomic
+from judgekit.data.streams import write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import asked_path, missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, experiment_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.templates import filled
-from judgekit.job import count
+from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels, ndcg_of_runs
 from judgekit.people.findings import TRUST
 from judgekit.people.reading import People, read_existing, read_people
 from judgekit.report import load as load_results
+
+if TYPE_CHECKING:
+    from judgekit.client.session import Session
 
 QRELS: Final = "final.qrels"
 GAINS: Final = "final-gains.qrels"
@@ -80,7 +81,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _BuildTask:
     """What is built: everything read and checked before anything is sent."""
 
     title: str
@@ -90,6 +91,7 @@ class _Job:
     labeler: Labeler
     name: str
     people: People | None
+    judged: str | Path | None
     biases: tuple[str, ...] | None
     unused: Mapping[str, str]
 
@@ -120,7 +122,7 @@ def _prepared(
     cache: str | Path | None,
     *,
     trust: bool = False,
-) -> _Job:
+) -> _BuildTask:
     """Read and check what is built."""
     source = Path(experiment)
     if source.is_dir():
@@ -144,7 +146,7 @@ def _prepared(
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
         raise UsageError(f"the labeling is named {labeling!r}, as people's labels are: rename it")
-    return _Job(
+    return _BuildTask(
         title=config.title or source.resolve().stem,
         experiment=file,
         config=config,
@@ -152,6 +154,7 @@ def _prepared(
         labeler=labelers[labeling],
         name=labeling,
         people=judged,
+        judged=people,
         biases=biases,
         unused=_unused(labelers, labeling, people),
     )
@@ -176,10 +179,11 @@ def _left_out(name: str, file: str, labeling: str) -> str:
     )
 
 
-def _check_kept(folder: Path, experiment: Path) -> None:
+def _check_kept(files: ResultFiles) -> None:
     """Refuse to replace the ground truth of another experiment."""
+    folder, experiment = files.place, files.experiment
     other = experiment_of(folder) or experiment_in(folder / MANIFEST)
-    if other is not None and other.resolve() != experiment.resolve():
+    if other is not None and experiment is not None and other.resolve() != experiment.resolve():
         raise UsageError(
             f"{folder} holds results of another experiment ({other}): choose another --out, or delete the folder first"
         )
@@ -191,14 +195,7 @@ def _read_people(source: str | Path, collection: Collection) -> People:
     return read_people(Path(source), collection) if drawn else read_existing(source, collection)
 
 
-def plan_build(
-    experiment: str | Path, labeling: str, people: str | Path | None = None, cache: str | Path | None = None
-) -> tuple[dict[str, Plan], Prices]:
-    """Count what `build` would ask, without asking it, and return the prices that the experiment declares, too."""
-    job = _prepared(experiment, labeling, people, cache)
-    return count({job.stage: job.asked}, cache), job.config.price_list()
-
-
+@job
 def build(
     experiment: str | Path,
     labeling: str,
@@ -208,7 +205,7 @@ def build(
     asking: Asking = UNLIMITED,
     trust: bool = False,
     accept_empty: bool = False,
-) -> Built:
+) -> Job[Built]:
     """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
 
     All queries are labelled, whatever sample of them the experiment takes; what is in the store is not asked again.
@@ -232,47 +229,49 @@ def build(
             that the labeling labelled, or its labels leave most questions without a relevant document.
         StoppedError: the endpoint or the budget ended it; build again to go on from there.
     """
-    folder = Path(out)
-    with noting_reads() as read:
-        job = _prepared(experiment, labeling, people, asking.cache, trust=trust)
-        written = [QRELS, str(missing_path(QRELS)), GAINS, str(missing_path(GAINS)), LABELS, CARD]
-        check_folder(folder, [MANIFEST, *written])
-        _check_kept(folder, job.experiment)
-        inputs = sources(job.config.files(), read)
+    task = _prepared(experiment, labeling, people, asking.cache, trust=trust)
+    files = ResultFiles(
+        Path(out),
+        (QRELS, str(missing_path(QRELS)), GAINS, str(missing_path(GAINS)), LABELS, CARD),
+        roles=task.config.files(),
+        experiment=task.experiment,
+        refuse=_check_kept,
+    )
 
-    async def labelled(session: Session) -> tuple[Labeling, Amount]:
-        made = await labelling.label_pool(job.labeler, job.collection, session, labeling)
-        return made, session.usage(job.stage).standalone
+    async def do(session: Session, files: ResultFiles) -> Built:
+        machine = await labelling.label_pool(task.labeler, task.collection, session, labeling)
+        final = final_labels(machine, task.people, seed=task.config.analysis.seed)
+        if final.filled is not None and final.filled.emptied and not accept_empty:
+            raise UsageError(final.filled.refusal(labeling))
+        return _written(task, machine, final, session.usage(task.stage).standalone, files)
 
-    machine, cost = with_session(labelled, asking, job.config.price_list())
-    final = final_labels(machine, job.people, seed=job.config.analysis.seed)
-    if final.filled is not None and final.filled.emptied and not accept_empty:
-        raise UsageError(final.filled.refusal(labeling))
+    return Job({task.stage: task.asked}, do, asking.priced(task.config.price_list()), files)
+
+
+def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amount, files: ResultFiles) -> Built:
+    """Write the labels on people's scale."""
+    labeling, inputs, qrels = job.name, files.inputs, files.file(QRELS)
     table = _table(job, final, cost)
-    # First, since it makes the folder ours, also if we are killed.
-    write_manifest(folder / MANIFEST, inputs, experiment=job.experiment)
-    write_qrels(final.labeling, folder / QRELS)
-    _write_gains(final.gains, folder / GAINS)
-    write_table(table, folder / LABELS)
+    files.begin()
+    write_qrels(final.labeling, qrels)
+    _write_gains(final.gains, files.file(GAINS))
+    write_table(table, files.file(LABELS))
     shown = {role: inputs[role] for role in job.config.files()}
-    if people is not None:
-        shown["people"] = InputFile.of(located(people, "qrels").path)
+    if job.judged is not None:
+        shown["people"] = InputFile.of(located(job.judged, "qrels").path)
     notes = (*mismatches(inputs), *final.notes)
     # The card goes to others, who have the file under another path.
     names_only = [_left_out(name, located(file, "qrels").path.name, labeling) for name, file in job.unused.items()]
     unused = [_left_out(name, shlex.quote(file), labeling) for name, file in job.unused.items()]
-    card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=folder / QRELS)
-    write_atomic(folder / CARD, card)
-    names = [QRELS, LABELS, CARD] if final.gains is None else [QRELS, GAINS, LABELS, CARD]
-    files = tuple(folder / name for name in names)
+    card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=qrels)
+    write_atomic(files.file(CARD), card)
     # A pair without a label is left out of the qrels, where trec_eval would take a 0 for a judgment.
     missing = int((table["status"] != Status.OK.value).sum())
-    if missing:
-        names += [str(missing_path(name)) for name in names if name in (QRELS, GAINS)]
-    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names], job.experiment)
+    files.close()
+    names = [QRELS, LABELS, CARD] if final.gains is None else [QRELS, GAINS, LABELS, CARD]
     return Built(
-        folder=folder,
-        files=files,
+        folder=files.place,
+        files=tuple(map(files.file, names)),
         labeling=final.labeling,
         labels=table,
         agreement=final.agreement,
@@ -292,7 +291,7 @@ def _write_gains(gains: Labeling | None, path: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
+def _table(job: _BuildTask, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     """Return a row for each pair, with its texts."""
     table = final.table
     collection = job.collection
@@ -310,7 +309,7 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
 
 
 def _card(
-    job: _Job,
+    job: _BuildTask,
     machine: Labeling,
     final: FinalLabels,
     cost: Amount,

@@ -11,8 +11,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -37,22 +38,24 @@ from judgekit.answering import Answering, answer_runs, answer_units, answers_ask
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Amount, Budget
-from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
-from judgekit.client.sync import with_session
 from judgekit.collection import Collection
-from judgekit.data.manifest import MANIFEST, InputFile, sources, write_manifest
-from judgekit.data.outputs import check_folder
+from judgekit.data.manifest import InputFile
+from judgekit.data.result_files import NOWHERE, ResultFiles
 from judgekit.data.runs import Run
-from judgekit.data.streams import noting_reads, write_atomic
+from judgekit.data.streams import write_atomic
 from judgekit.errors import BudgetError, UsageError
 from judgekit.experiment.choice import Chosen, Spent, block_line
 from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
+from judgekit.job import Job, job
 from judgekit.progress import Event, Progress
 
-_FILES = (MANIFEST, "resolved.toml", "choice.json")
+if TYPE_CHECKING:
+    from judgekit.client.session import Session
+
+_FILES = ("resolved.toml", "choice.json")
 _STAGE = "answer"
 _ROOM = 1.2
 """How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
@@ -326,6 +329,7 @@ class _Course:
         )
 
 
+@job
 def choose(
     experiment: Config | str | Path,
     *,
@@ -333,7 +337,7 @@ def choose(
     out: str | Path | None = None,
     trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> Chosen:
+) -> Job[Chosen]:
     """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
 
     Args:
@@ -349,36 +353,43 @@ def choose(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint ended it, or the budget does not pay for a first block; call it again to go on.
     """
-    folder = None if out is None else Path(out)
-    with noting_reads() as read:
-        made = contest(experiment, margin, asking.cache, trust=trust)
+    made = contest(experiment, margin, asking.cache, trust=trust)
     config = made.prepared.config
-    if folder is not None:
-        check_folder(folder, _FILES)
-        inputs = sources(config.files(), read)
-        about = made.about(inputs)
-        _check_same(folder, about)
-        # First: it makes the folder ours, and says which choice it is, also if we are killed.
-        write_manifest(folder / MANIFEST, inputs)
-        write_atomic(folder / "resolved.toml", kept_of(config))
-        write_atomic(folder / "choice.json", json.dumps({"choice": about}, indent=1) + "\n")
-    for line in made.prepared.collection.notes:
-        asking.progress(Event("inputs", 0, 0, note=line))
+    files = NOWHERE
+    if out is not None:
+        files = ResultFiles(Path(out), _FILES, roles=config.files(), refuse=partial(_check_same, made))
 
-    async def walked(session: Session) -> Chosen:
+    async def do(session: Session, files: ResultFiles) -> Chosen:
+        if files.writes:
+            files.begin()
+            write_atomic(files.file("resolved.toml"), kept_of(config))
+            # Which choice it is, also if we are killed.
+            about = made.about(files.inputs)
+            write_atomic(files.file("choice.json"), json.dumps({"choice": about}, indent=1) + "\n")
+        for line in made.prepared.collection.notes:
+            asking.progress(Event("inputs", 0, 0, note=line))
         course = _Course(made, asking.budget, session, asking.progress)
         await course.run()
-        return course.chosen()
+        chosen = course.chosen()
+        if files.writes:
+            chosen.write(files.place, about)
+            files.close()
+        return chosen
 
-    chosen = with_session(walked, asking, config.price_list())
-    if folder is not None:
-        chosen.write(folder, about)
-        write_manifest(folder / MANIFEST, inputs, [folder / name for name in _FILES[1:]])
-    return chosen
+    return Job(
+        made.asked(),
+        do,
+        asking.priced(config.price_list()),
+        files,
+        # The number looks like a price: it is what the dearest course of the choice would take.
+        about_plan="this is the most: runs that drop out are not asked further, and asking stops once the choice is"
+        " made",
+    )
 
 
-def _check_same(folder: Path, about: Mapping[str, object]) -> None:
+def _check_same(made: RunContest, files: ResultFiles) -> None:
     """Refuse to replace another choice."""
+    folder, about = files.place, made.about(files.inputs)
     before = about
     with suppress(OSError, ValueError, KeyError, TypeError):
         before = dict(json.loads((folder / "choice.json").read_bytes())["choice"])

@@ -340,7 +340,7 @@ def warm(
             pass
         return session.totals()
 
-    return with_session(answered, asking, config.price_list())
+    return with_session(answered, asking.priced(config.price_list()))
 
 
 def result_files(prepared: Prepared) -> list[str]:
@@ -430,7 +430,7 @@ def run(
         for step in steps():
             await step.do(state)
 
-    with_session(walked, asking, config.price_list())
+    with_session(walked, asking.priced(config.price_list()))
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     made = []
     for name in result_files(prepared):

@@ -1,10 +1,15 @@
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from judgekit.cli.app import app_for
+from judgekit.client.asking import Asking
+from judgekit.console.jobs import JobOptions
 from tests.mock import URL
 from tests.small import EXPERIMENT, edited, toml
 
@@ -171,3 +176,36 @@ def test_a_number_out_of_its_range_is_refused_and_the_help_names_the_range(judge
     help_ = " ".join(judgekit(command[0], "--help").out.split())
     assert "at least " in help_
     assert "x>=" not in help_
+
+
+ASKING = ["run", "choose", "build", "label", "answer", "guard", "audit", "nuggets"]
+SHARED = {"max_cost", "max_requests", "wait_s", "cache", "dry_run"}
+
+
+def options_of(command: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the spelling and the help of each option of a command, by the name of its parameter."""
+    found = typer.main.get_command(app_for([command])).commands[command]  # type: ignore[attr-defined]
+    return {param.name: (tuple(param.opts), param.help) for param in found.params if hasattr(param, "help")}
+
+
+def test_every_command_that_asks_has_the_same_options() -> None:
+    declared = {option.name for option in fields(JobOptions)}
+    settings = {setting.name for setting in fields(Asking)} - {"progress", "prices"}
+    assert declared == SHARED
+    assert settings <= declared, "what Asking declares is an option of each command"
+    told = [{name: options_of(command).get(name) for name in SHARED} for command in ASKING]
+    assert all(None not in one.values() for one in told)
+    assert all(one == told[0] for one in told), "spelled and explained alike"
+
+
+def test_a_gate_is_counted_and_limited_like_everything_that_asks(judgekit, folder):
+    gate = ["guard", "good.trec", "poor.trec", *DATA[:4], "--labeler", "judge"]
+    planned = total(judgekit(*gate, *MOCK, "--cache", "store", "--dry-run"))
+    requests = planned.split()[0]
+    assert planned.startswith(f"{requests} 0 at least {requests}")
+    assert not (folder / "store").exists()
+    stopped = judgekit(*gate, *MOCK, "--cache", "store", "--max-requests", 2, code=3)
+    assert "the budget of 2 requests is used up" in stopped.err
+    dear = [*gate, "--endpoint", priced(folder, 1000000.0, 2000000.0), "--cache", "other", "--max-cost", 1]
+    assert "would exceed the budget of 1;" in judgekit(*dear, code=3).err
+    assert f"{int(requests) - 2} requests to send" in judgekit(*gate, *MOCK, "--cache", "store", code=5).err

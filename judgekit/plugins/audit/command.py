@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
-from judgekit.console.options import RunOptions
+from judgekit.console.jobs import JobOptions
 from judgekit.console.printing import console, grid, note, say
 from judgekit.registry import register
 
@@ -32,7 +30,7 @@ def audit(
         ),
     ] = None,
     *,
-    asked: RunOptions,
+    asked: JobOptions,
 ) -> None:
     """Check labels for circularity, bias and gullibility.
 
@@ -40,16 +38,10 @@ def audit(
         judgekit audit results
         judgekit audit results --probe all --dry-run
     """
-    from judgekit.experiment.file import config_of
     from judgekit.plugins.audit import flow
 
     probes = probe or []
-    if asked.dry_run:
-        plans = flow.plan_audit(results, probes, reference, asked.cache)
-        show_plan(plans, config_of(results).price_list())
-        return
-    with progress() as draw:
-        audited = flow.audit(results, probes=probes, reference=reference, asking=asked.asking(draw))
+    audited = asked.carry_out(flow.audit, results, probes=probes, reference=reference)
     for labeling, numbers in audited.numbers.items():
         flags = ", ".join(audited.flags(labeling)) or "nothing is flagged"
         console().print(f"\n{labeling}: {flags}", style="bold", markup=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,13 +14,12 @@ import pandas as pd
 
 from judgekit import report as reports
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
-from judgekit.client.sync import with_session
 from judgekit.data.files import write_table
+from judgekit.data.result_files import ResultFiles
 from judgekit.errors import UsageError
 from judgekit.experiment.finished import draw
-from judgekit.job import count
+from judgekit.job import Job, job
 from judgekit.plugins.audit import bias, circularity, gullibility
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Number
@@ -27,7 +27,7 @@ from judgekit.plugins.audit.probes import PROBES, Change, Probe, probe
 from judgekit.report.model import Section
 
 if TYPE_CHECKING:
-    from judgekit.client.waves import Plan
+    from judgekit.client.session import Session
 
 ALL: Final = "all"
 """Stands for every probe that judgekit has."""
@@ -58,13 +58,14 @@ class Audit:
         return pd.DataFrame(rows, columns=["labeling", *(declared.name for declared in fields(Number))])
 
 
+@job
 def audit(
     results: str | Path,
     *,
     probes: str | Sequence[str | Change] = (),
     reference: str | None = None,
     asking: Asking = UNLIMITED,
-) -> Audit:
+) -> Job[Audit]:
     """Say what a comparison alone does not show: circularity, bias, and gullibility where probed.
 
     Args:
@@ -79,35 +80,27 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     tampering, material = _probes(probes), read(Path(results), reference)
-    audited = with_session(partial(_audited, material, tampering), asking, material.prepared.config.price_list())
-    folder, table = material.folder, audited.table
-    write_table(table, folder / "audit.csv")
-    flagged = table[table["flag"] != ""]
-    summary = (
-        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
-        " leads above. audit.csv holds all numbers."
-    )
-    section = Section("Audit", " ".join([summary, *audited.notes]), flagged if len(flagged) else None)
-    draw(folder, results=reports.with_section(folder, section))
-    return audited
-
-
-def plan_audit(
-    results: Path,
-    probes: Sequence[str],
-    reference: str | None = None,
-    cache: Path | None = None,
-) -> dict[str, Plan]:
-    """Count what `audit` would send, by stage and, under ``all``, together."""
-    material = read(results, reference)
-    stages: dict[str, list[StageUnit]] = {}
-    tampering = _probes(probes)
+    stages: dict[str, Callable[[], Iterator[StageUnit]]] = {}
     if tampering:
         pairs = gullibility.draw(material)
         for name in material.labelings:
             for attack in gullibility.attacks(material, name, tampering, pairs):
-                stages[attack.stage] = [(attack.labeler, unit) for unit in attack.units]
-    return count({stage: partial(iter, units) for stage, units in stages.items()}, cache)
+                stages[attack.stage] = partial(zip, repeat(attack.labeler), attack.units)
+
+    async def do(session: Session, _: ResultFiles) -> Audit:
+        audited = await _audited(material, tampering, session)
+        folder, table = material.folder, audited.table
+        write_table(table, folder / "audit.csv")
+        flagged = table[table["flag"] != ""]
+        summary = (
+            f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
+            " leads above. audit.csv holds all numbers."
+        )
+        section = Section("Audit", " ".join([summary, *audited.notes]), flagged if len(flagged) else None)
+        draw(folder, results=reports.with_section(folder, section))
+        return audited
+
+    return Job(stages, do, asking.priced(material.prepared.config.price_list()))
 
 
 def _probes(given: str | Sequence[str | Change]) -> tuple[Probe, ...]:

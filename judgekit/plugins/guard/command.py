@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.bars import progress
-from judgekit.console.options import AsJson, EndpointOptions
+from judgekit.console.jobs import AskOptions
+from judgekit.console.options import AsJson
 from judgekit.console.printing import emit, say
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, write_atomic
@@ -61,7 +61,7 @@ def guard(
         Path | None, typer.Option(metavar="FILE", help="Markdown file to write, for a comment on a pull request.")
     ] = None,
     as_json: AsJson = False,
-    server: EndpointOptions,
+    asked: AskOptions,
 ) -> None:
     """Test whether a new version is worse. Exit code: 0 pass, 1 fail, 5 inconclusive. See docs/guard.md.
 
@@ -69,21 +69,18 @@ def guard(
         judgekit guard main.trec branch.trec --queries queries.jsonl --docs docs.jsonl --labeler containment
         judgekit guard main.trec branch.trec --qrels gold.qrels --suite --max-drop 3
     """
-    from judgekit.client.asking import Asking
     from judgekit.plugins.guard import gate as gates
 
-    with progress() as draw:
-        guarded = gates.guard(
-            base,
-            new,
-            gate,
-            labels=by.labels(),
-            labeler=by.labeler,
-            queries=by.queries,
-            docs=by.docs or None,
-            endpoints=list(server.servers().endpoints.values()) or None,
-            asking=Asking(progress=draw),
-        )
+    guarded = asked.carry_out(
+        gates.guard,
+        base,
+        new,
+        gate,
+        labels=by.labels(),
+        labeler=by.labeler,
+        queries=by.queries,
+        docs=by.docs or None,
+    )
     check_outputs(*([markdown] if markdown else []))
     if as_json:
         emit("guard", **gates.content(guarded))

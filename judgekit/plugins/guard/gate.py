@@ -7,25 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
 from judgekit import labelling
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.sync import with_session
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.outputs import is_results_folder
+from judgekit.data.result_files import ResultFiles
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
+from judgekit.job import Job, Settled, job
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import parse_measures
 from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
 from judgekit.plugins.guard.losses import Losses, Versions, by_answers, by_labeler
 from judgekit.plugins.guard.passing import Gate
 from judgekit.wire.types import Endpoint
+
+if TYPE_CHECKING:
+    from judgekit.client.session import Session
 
 _NOTHING: Final = 1e-9
 _LINES: Final = 10
@@ -91,6 +97,7 @@ class Guarded:
         return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
+@job
 def guard(
     base: AsRuns,
     new: AsRuns,
@@ -102,7 +109,7 @@ def guard(
     docs: AsDocs | None = None,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     asking: Asking = UNLIMITED,
-) -> Guarded:
+) -> Job[Guarded]:
     """Say whether a new version is worse than the base: pass, fail or inconclusive.
 
     Of the questions that these stand for: *fail*, a loss is shown, and not that it is below ``max_drop``; *pass*, it is
@@ -141,7 +148,7 @@ def guard(
                 "measure, docs, endpoints and unjudged do not go with ratings of answers; for runs, add labels or a"
                 " labeler"
             )
-        return _decided(by_answers(base, new), gate, questions)
+        return Settled.of(_decided(by_answers(base, new), gate, questions))
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
     notes: list[str] = []
@@ -154,20 +161,26 @@ def guard(
         if len(labelings) != 1:
             raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
         losses = versions.losses(labelings[0], None if queries is None else list(questions))
-    else:
-        if queries is None or docs is None:
-            raise UsageError("a labeler needs the queries and the documents")
-        pool = labelling.PoolLabeler.make(
-            labeler or "",
-            questions,
-            docs,
-            versions.runs,
-            depth=measure.cutoff or 10,
-            endpoints=endpoints,
-            cache=asking.cache,
-        )
-        losses = with_session(lambda session: by_labeler(pool, versions, session, asking.progress), asking)
-    return _decided(replace(losses, notes=(*notes, *losses.notes)), gate, questions)
+        return Settled.of(_decided(replace(losses, notes=(*notes, *losses.notes)), gate, questions))
+    if queries is None or docs is None:
+        raise UsageError("a labeler needs the queries and the documents")
+    pool = labelling.PoolLabeler.make(
+        labeler or "",
+        questions,
+        docs,
+        versions.runs,
+        depth=measure.cutoff or 10,
+        endpoints=endpoints,
+        cache=asking.cache,
+    )
+    versions = versions.pooled(pool)
+    units = versions.changed(pool)
+
+    async def do(session: Session, _: ResultFiles) -> Guarded:
+        losses = await by_labeler(pool, versions, units, session, asking.progress)
+        return _decided(replace(losses, notes=(*notes, *losses.notes)), gate, questions)
+
+    return Job({f"label {pool.name}": partial(zip, repeat(pool.labeler), units)}, do, asking)
 
 
 def _run(name: str, version: AsRuns, notes: list[str]) -> Run:

@@ -20,7 +20,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import read_ratings
 from judgekit.client.waves import planned
-from judgekit.data.documents import Docs
+from judgekit.data.documents import Docs, Unit
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
@@ -81,6 +81,18 @@ class Versions:
     def runs(self) -> list[Run]:
         """Both runs."""
         return [self.base, self.new]
+
+    def pooled(self, pool: labelling.PoolLabeler) -> Versions:
+        """Return the versions as the pool has them."""
+        base, new = pool.collection.runs
+        return replace(self, base=base, new=new, docs=pool.collection.docs)
+
+    def changed(self, pool: labelling.PoolLabeler) -> list[Unit]:
+        """Return what a labeler is shown of the questions whose lists differ."""
+        # Most commits change few lists: only these are paid for.
+        changed = set(filter(self.differ, pool.collection.queries))
+        units = labelling.label_units(pool.labeler, pool.collection)
+        return [unit for unit in units if unit.query.query_id in changed]
 
     def lists(self, query_id: str) -> list[Sequence[str]]:
         """Return what the measure sees of both lists."""
@@ -250,19 +262,18 @@ def _labels(labeling: Labeling) -> dict[tuple[str, str], str]:
     return labels
 
 
-async def by_labeler(pool: labelling.PoolLabeler, versions: Versions, session: Session, progress: Progress) -> Losses:
+async def by_labeler(
+    pool: labelling.PoolLabeler, versions: Versions, units: Sequence[Unit], session: Session, progress: Progress
+) -> Losses:
     """Return what each question loses under a labeler, labelling what that needs."""
     labeler, name, collection = pool.labeler, pool.name, pool.collection
-    versions = replace(versions, base=collection.runs[0], new=collection.runs[1], docs=collection.docs)
     ids, stage = list(collection.queries), f"label {name}"
     if not labeler.needs.asked:
         return versions.losses(await pool.label(session), ids)
-    changed = set(filter(versions.differ, ids))
-    # Most commits change few lists: only these are paid for.
-    units = [unit for unit in labelling.label_units(labeler, collection) if unit.query.query_id in changed]
     plan = planned(units, labeler, session.lookup)
     requests = f"{plan.requests - plan.cached:,} requests to send"
-    note = f"{name}: {requests}, for {len(changed):,} questions whose lists differ"
+    changed = sum(map(versions.differ, ids))
+    note = f"{name}: {requests}, for {changed:,} questions whose lists differ"
     progress(Event(stage, 0, len(units), note=note))
     made = await labelling.label_pool(labeler, collection, session, name, units=units)
     usage = session.usage(stage)

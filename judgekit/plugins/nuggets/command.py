@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
-from judgekit.console.options import ENDPOINT, RunOptions
+from judgekit.console.jobs import JobOptions
+from judgekit.console.options import ENDPOINT
 from judgekit.console.printing import note, say
 from judgekit.registry import register
 
@@ -25,7 +24,7 @@ def nuggets(
         typer.Option(help="Endpoint of the experiment; optional if only one is defined.", rich_help_panel=ENDPOINT),
     ] = None,
     *,
-    asked: RunOptions,
+    asked: JobOptions,
 ) -> None:
     """List the facts that a good answer to each question states. Edit the file before you use it.
 
@@ -37,12 +36,7 @@ def nuggets(
     """
     from judgekit.plugins.nuggets import making
 
-    if asked.dry_run:
-        plans, prices = making.plan_nuggets(experiment, endpoint, asked.cache)
-        show_plan(plans, prices)
-        return
-    with progress() as draw:
-        made = making.make_nuggets(experiment, out, endpoint=endpoint, asking=asked.asking(draw))
+    made = asked.carry_out(making.make_nuggets, experiment, out, endpoint=endpoint)
     facts = [nugget for listed in made.nuggets.values() for nugget in listed]
     vital = sum(nugget.vital for nugget in facts)
     say(

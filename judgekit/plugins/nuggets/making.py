@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.stages import StageUnit
-from judgekit.client.sync import with_session
 from judgekit.collection import Collection
 from judgekit.context import Context
 from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.result_files import ResultFiles
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import check_access
-from judgekit.job import count
+from judgekit.job import Job, job
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
 from judgekit.plugins.nuggets.support import ListAsker, Question
 from judgekit.reading.prompts import load_prompt
@@ -25,9 +25,7 @@ from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Prices
     from judgekit.client.session import Session
-    from judgekit.client.waves import Plan
 
 STAGE: Final = "nuggets"
 _PASSAGES: Final = 20
@@ -87,13 +85,15 @@ class MadeNuggets:
     missing: dict[str, str]
 
 
+@job
 def make_nuggets(
     experiment: str | Path,
     out: Path,
     *,
     endpoint: str | None = None,
+    trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> MadeNuggets:
+) -> Job[MadeNuggets]:
     """Write a file of nuggets for the questions of an experiment.
 
     Raises:
@@ -103,44 +103,31 @@ def make_nuggets(
     # The file may hold hours of editing.
     if out.exists():
         raise UsageError(f"{out} is there already and may hold your edits: remove it, or choose another --out")
-    config, collection = _read(experiment, asking.cache)
-    nuggets = _given(collection)
-    given = len(nuggets)
-    missing: dict[str, str] = {}
-    if given < len(collection.queries):
-        maker = _maker(config, endpoint)
+    config, collection = _read(experiment, asking.cache, trust=trust)
+    given = _given(collection)
+    units = list(_units(collection, given))
+    maker = _maker(config, endpoint) if len(given) < len(collection.queries) else None
 
-        async def ask(session: Session) -> None:
-            units = list(_units(collection, nuggets))
+    async def do(session: Session, _: ResultFiles) -> MadeNuggets:
+        nuggets, missing = dict(given), dict[str, str]()
+        if maker is not None:
             async for unit, replies in session.resolve(units, maker, STAGE, len(units)):
                 listed = maker.nuggets(unit, replies)
                 if isinstance(listed, Unread):
                     missing[unit.query.query_id] = listed.reason
                 else:
                     nuggets[unit.query.query_id] = tuple(listed)
+        # In the order of the question file, so that edits to two versions can be compared line by line.
+        ordered = {query_id: nuggets[query_id] for query_id in collection.queries if query_id in nuggets}
+        write_nuggets(ordered, out)
+        return MadeNuggets(ordered, len(given), missing)
 
-        with_session(ask, asking, config.price_list())
-    # In the order of the question file, so that edits to two versions can be compared line by line.
-    ordered = {query_id: nuggets[query_id] for query_id in collection.queries if query_id in nuggets}
-    write_nuggets(ordered, out)
-    return MadeNuggets(ordered, given, missing)
-
-
-def plan_nuggets(
-    experiment: str | Path, endpoint: str | None = None, cache: str | Path | None = None
-) -> tuple[dict[str, Plan], Prices]:
-    """Count what `make_nuggets` would send, and return the experiment's prices, too."""
-    config, collection = _read(experiment, cache)
-    nuggets = _given(collection)
-    units: list[StageUnit] = []
-    if len(nuggets) < len(collection.queries):
-        maker = _maker(config, endpoint)
-        units = [(maker, unit) for unit in _units(collection, nuggets)]
-    return count({STAGE: partial(iter, units)}, cache), config.price_list()
+    asked: list[StageUnit] = [] if maker is None else [(maker, unit) for unit in units]
+    return Job({STAGE: partial(iter, asked)}, do, asking.priced(config.price_list()))
 
 
-def _read(experiment: str | Path, cache: str | Path | None) -> tuple[Config, Collection]:
-    config = load(experiment)
+def _read(experiment: str | Path, cache: str | Path | None, *, trust: bool) -> tuple[Config, Collection]:
+    config = load(experiment, trusted=trust)
     # Not `prepare`: its labelers may name the file of nuggets that is made here.
     collection = config.collection(cache)
     return config, collection.only(list(collection.queries)[: config.data.limit])

@@ -7,7 +7,6 @@ import pytest
 
 import judgekit as jk
 from judgekit.errors import DataError, JudgekitError, UsageError
-from judgekit.plugins.audit.flow import plan_audit
 from judgekit.plugins.audit.numbers import groups_of
 from tests.plugins.audit.conftest import KINDS, TOWNS, experiment
 from tests.small import Judgekit
@@ -49,7 +48,7 @@ def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does
 def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     probes, cache = ["inject"], copied / "cache"
     before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
-    counted = plan_audit(copied / "out", probes, cache=cache)
+    counted = jk.audit.plan(copied / "out", probes=probes, asking=jk.Asking(cache=cache))
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before, "a plan writes nothing"
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
@@ -61,7 +60,7 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     again: list = []
     jk.audit(copied / "out", probes=probes, asking=jk.Asking(cache=cache, progress=again.append))
     assert sent(again) == 0
-    left = plan_audit(copied / "out", probes, cache=cache)["all"]
+    left = jk.audit.plan(copied / "out", probes=probes, asking=jk.Asking(cache=cache))["all"]
     assert left.requests == left.cached > 0
 
 
