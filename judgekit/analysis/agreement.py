@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -51,8 +52,9 @@ class Agreement:
             where both labelings have the same scale, other than binary, and ``on`` relevance (relevant or not, from
             each labeling's own least relevant label on) where both say what is relevant: ``agreement``, the share of
             pairs with the same label; Cohen's ``kappa``; Krippendorff's ``alpha`` for interval data, in which a
-            difference counts as its square; Gwet's ``ac1``; ``mean_difference``, first minus second; and on relevance,
-            where people made the second, ``precision`` and ``recall`` of the first.
+            difference counts as its square; Gwet's ``ac1``, whose chance agreement counts every label of the scale,
+            whether it occurs or not; ``mean_difference``, first minus second; and on relevance, where people made the
+            second, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
         system: with runs, rows ``first, second, measure, coefficient, value, runs, queries, undefined_reason``: do the
@@ -160,7 +162,8 @@ class PairedLabels:
         first, second: their labels, shape (N,).
         query: the number of each pair's query, shape (N,).
         weights: how often each query is in each resample, shape (Q, B).
-        values: all labels that there may be, ascending; those that either gives where they are not told.
+        values: all labels that occur, ascending; those that either gives where they are not told.
+        categories: how many labels the scale has; 0 for those that occur.
     """
 
     first: Floats
@@ -168,6 +171,7 @@ class PairedLabels:
     query: Ints
     weights: Floats
     values: Floats = field(default_factory=lambda: np.empty(0))
+    categories: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.values):
@@ -178,6 +182,8 @@ class PairedLabels:
         if not len(self.first):
             return UNKNOWN
         formula, sums = FORMULAS[name], self._sums(name)
+        if name == "ac1":
+            formula = partial(_ac1, categories=self.categories)
         value = float(formula(sums.sum(axis=-1, keepdims=True))[0])
         if not np.isfinite(value):
             return UNKNOWN
@@ -222,7 +228,10 @@ def _looks(
     """Yield on what two labelings are compared, their labels in this look, and its coefficients."""
     if first.scale == second.scale and first.scale.kind != "binary":
         few = len(labels.values) <= _MAX_VALUES
-        yield "labels", labels, ON_LABELS if few else _OF_DISTANCES
+        scale = first.scale
+        # A grade that nobody gave could have been given by chance, too.
+        categories = scale.high - scale.low + 1 if scale.integral else 0
+        yield "labels", replace(labels, categories=categories), ON_LABELS if few else _OF_DISTANCES
     least, other_least = first.scale.min_rel, second.scale.min_rel
     if least is not None and other_least is not None:
         ours = (labels.first >= least).astype(np.float64)
@@ -267,10 +276,11 @@ def _alpha(sums: Floats) -> Floats:
     return _one_minus(apart / pairs, 2 * variance)
 
 
-def _ac1(table: Floats) -> Floats:
+def _ac1(table: Floats, categories: int = 0) -> Floats:
+    """Return Gwet's AC1 for so many labels of a scale; 0 for those of the table."""
     equal, _, first, second = _margins(table)
     mean = (first + second) / 2
-    chance = (mean * (1 - mean)).sum(axis=0) / max(len(table) - 1, 1)
+    chance = (mean * (1 - mean)).sum(axis=0) / max((categories or len(table)) - 1, 1)
     return np.asarray((equal - chance) / (1 - chance))
 
 

@@ -125,7 +125,8 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
         elif isinstance(held, str | Path):
             labelings.append(read_qrels(held, name, scale))
         else:
-            labelings.append(Labeling(name, scale, _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")))
+            rows = _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")
+            labelings.append(Labeling(name, scale, rows, negative=True))
     for name in left:
         names = [labeling.name for labeling in labelings]
         raise UsageError(f"scales: {not_among('labeling', name, names)}")

@@ -131,6 +131,14 @@ class Scale:
         """From what label on a document counts as relevant: the middle of a scale that does not declare it."""
         return (self.low + self.high) / 2 if self.min_rel is None else float(self.min_rel)
 
+    def lowered(self, values: Floats) -> Scale:
+        """Return this scale of grades from 0 on with the negative grades that a file holds; another scale as it is."""
+        # TREC's qrels have -2 for spam, below every grade: the largest is what a user declares.
+        least = np.floor(values.min(initial=0))
+        if self.kind != "grades" or self.low != 0 or not -_LARGEST < least < 0:
+            return self
+        return replace(self, low=int(least))
+
     def holds(self, values: Floats) -> Bools:
         """Return which values are on the scale."""
         inside = (values >= self.low) & (values <= self.high)
@@ -258,6 +266,7 @@ class Labeling(NotebookRepr):
         name: how the labeling is called in tables (the labeler's spelling by default).
         scale: the declared scale.
         declared: whether somebody declared the scale; False where a reader took the largest grade seen.
+        below: how many grades are negative under a scale that was declared from 0 on.
         row_queries: the distinct query ids in order of appearance.
         row_codes: index into ``row_queries`` per row, shape (N,).
         row_docs: doc id per row as Arrow strings, shape (N,).
@@ -273,6 +282,7 @@ class Labeling(NotebookRepr):
         rows: pd.DataFrame | pa.Table | Pairs,
         *,
         declared: bool = True,
+        negative: bool = False,
     ) -> None:
         """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
 
@@ -281,6 +291,7 @@ class Labeling(NotebookRepr):
             scale: what the numbers mean; without it they are grades up to the largest.
             rows: the table; one of Arrow's may be larger than memory (`LabelFile`). Or pairs with their relevance.
             declared: whether somebody declared the scale.
+            negative: whether a scale of grades from 0 on is lowered to hold negative grades.
 
         Raises:
             DataError: a label is there twice, not on the scale, or missing and yet has a relevance.
@@ -307,6 +318,10 @@ class Labeling(NotebookRepr):
                 scale = Scale.of_grades(labels[obtained & ~np.isnan(labels)])
             except DataError as error:
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
+        self.below = 0
+        if negative and scale.lowered(labels[obtained]) != scale:
+            scale = scale.lowered(labels[obtained])
+            self.below = int((labels[obtained] < 0).sum()) if declared else 0
         keys = row_keys(queries, docs)
         if ALL in queries.ids:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")

@@ -63,7 +63,9 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         raise DataError(error.reason, place.path) from None
 
 
-def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None) -> Labeling:
+def read_qrels(
+    path: str | Path, name: str | None = None, scale: Scale | None = None, *, negative: bool = True
+) -> Labeling:
     """Read qrels: a TREC file, or any other form that holds them (``docs/formats.md``).
 
     Beside a file may lie ``NAME.missing.tsv``, where `write_qrels` left the missing labels; they are read as well.
@@ -75,6 +77,8 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         name: the labeling's name; by default the file's name without its endings.
         scale: what the numbers mean. Without it whole numbers are grades up to the largest seen (`Labeling.declared`
             is then False), and a file with fractions is an error: what they mean is never guessed.
+        negative: whether negative grades are taken under a declared scale of grades from 0 on (`Labeling.below` counts
+            them); else they are an error.
 
     Raises:
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
@@ -88,7 +92,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
 
         table = read_table(LABELS, place)
         try:
-            return Labeling(name, scale, table)
+            return Labeling(name, scale, table, negative=negative)
         except DataError as error:
             raise DataError(error.reason, place) from None
     side = missing_path(place)
@@ -105,8 +109,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         # A pair that is in both files is an error of the list: the qrels alone were read without it.
         wrong = side
     try:
-        return Labeling(name, scale, rows)
+        return Labeling(name, scale, rows, negative=negative)
     except DataError as error:
+        if scale is not None and negative:
+            scale = scale.lowered(labels.values)
         pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
         raise DataError(error.reason, wrong) from None
 

@@ -398,8 +398,11 @@ def _unrelated(join: Join) -> Iterator[str]:
 
 
 def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> Iterator[str]:
-    """Yield what the user should know about scales that nobody declared."""
+    """Yield what the user should know about scales that nobody declared, and labels outside of declared ones."""
     for labeling in labelings:
+        if labeling.below:
+            lie = "grades lie" if labeling.below > 1 else "grade lies"
+            yield f"{labeling.below:,} {lie} below 0 in {labeling.name}: such documents are not relevant and gain 0"
         if labeling.declared:
             continue
         seen = f"the scale of {labeling.name} was not declared; {labeling.scale.high} is its largest label"

@@ -384,7 +384,7 @@ def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
     source="trec_eval bpref; Buckley and Voorhees 2004",
     rewards="relevant documents above documents judged wrong; documents without a label do not count",
     cutoff=False,
-    params={"rel": _REL},
+    params={"rel": _REL, **_TIES},
     unbounded=lambda _: True,
 )
 def bpref(hits: LabelledHits, measure: Measure) -> Floats:
@@ -460,6 +460,7 @@ def rbp(hits: LabelledHits, measure: Measure) -> Floats:
     source="ir_measures Judged",
     rewards="nothing: it says how far the other measures can be trusted",
     needs="nothing",
+    params=_TIES,
 )
 def judged(hits: LabelledHits, measure: Measure) -> Floats:
     return hits.within(hits.labelled(), measure.cutoff) / np.maximum(hits.looked_at(measure.cutoff), 1)

@@ -87,7 +87,7 @@ def read_grades(path: Path) -> Grades:
     if design.name != ANSWERS_DESIGN:
         raise DataError("holds labels of passages; grades of answers come from `annotate sample --answers`", path)
     scale = Scale.parse(asked.scale)
-    table = read_qrels(path, "people", scale).table
+    table = read_qrels(path, "people", scale, negative=False).table
     table = table[table["status"] == Status.OK.value]
     span = scale.high - scale.low
     grades = ((table["relevance"] - scale.low) / span).tolist()

@@ -346,7 +346,8 @@ def read_people(path: Path, collection: Collection) -> People:
         # A collection that was cut anew has other texts under the same ids.
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
-    return People(read_qrels(path, "people", Scale.parse(asked.scale)), table, asked.design, asked.seconds)
+    labeling = read_qrels(path, "people", Scale.parse(asked.scale), negative=False)
+    return People(labeling, table, asked.design, asked.seconds)
 
 
 def read_existing(source: str | Path, collection: Collection) -> People:
@@ -374,7 +375,8 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000) -> dict[s
     # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
     # out (one assessor, no task twice) is not there. Choices are codes, whose order means nothing.
     graded = judgments.sample.form == "grades"
-    scale = Scale.parse(judgments.sample.scale) if graded else Scale("grades", 5)
+    most = max((len(row.task.doc_ids) for row in judgments.rows), default=1)
+    scale = Scale.parse(judgments.sample.scale) if graded else Scale("grades", most)
     first: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
     again: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
     for row in judgments.rows:

@@ -67,6 +67,27 @@ def test_cohens_table_of_25_and_25_gives_the_textbook_kappa():
     assert got["ac1"] == pytest.approx((0.7 - chance) / (1 - chance))
 
 
+def test_ac1_is_gwet_s_published_value_and_counts_every_label_of_the_scale():
+    """100 patients by two abstractors, three diagnoses: .849 (Gwet 2014, and irrCAC's documentation)."""
+    table = [[13, 0, 0], [0, 20, 7], [0, 4, 56]]
+    a, b = np.array([(i, j) for i, row in enumerate(table) for j, n in enumerate(row) for _ in range(n)]).T
+    got = values(agreed(a, b, "grades:2"))
+    assert (got["ac1"], got["kappa"]) == (pytest.approx(0.8493305, abs=1e-7), pytest.approx(0.7964094, abs=1e-7))
+    # A fourth diagnosis that nobody made makes agreement by chance rarer.
+    share = np.array([0.13, 0.255, 0.615])
+    chance = (share * (1 - share)).sum() / 3
+    wider = values(agreed(a, b, "grades:3"))
+    assert wider["ac1"] == pytest.approx((0.89 - chance) / (1 - chance))
+    assert wider["kappa"] == got["kappa"]
+    declared = jk.agree({"a": frame(a), "b": frame(b)}, scales=dict.fromkeys("ab", "grades:-1..2")).table
+    (ac1,) = declared.loc[(declared["coefficient"] == "ac1") & (declared["on"] == "labels"), "value"]
+    assert ac1 == wider["ac1"]
+
+
+def frame(labels):
+    return pd.DataFrame({"query_id": "q", "doc_id": [f"d{i}" for i in range(len(labels))], "relevance": labels})
+
+
 def test_coefficients_of_grades_follow_their_definitions():
     a, b = graded(7, 80)
     assert agreed(a / 3, b / 3, "unit", people=["b"]).table["ci_low"].notna().any(), "thirds are labels like others"

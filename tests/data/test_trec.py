@@ -107,6 +107,20 @@ def test_a_label_off_the_declared_scale_is_named_with_its_line(write) -> None:
         read_qrels(path, scale=Scale.parse("grades:3:2"))
 
 
+def test_negative_grades_stand_under_a_declared_scale_from_0_on_unless_they_may_not(write) -> None:
+    path = write("q 0 a 4\nq 0 b -2\nq 0 c -1\n", "web.qrels")
+    labeling = read_qrels(path, scale=Scale.parse("grades:4"))
+    assert (str(labeling.scale), labeling.below, labeling.declared) == ("grades:-2..4", 2, True)
+    assert read_qrels(path).below == 0
+    with pytest.raises(DataError, match="line 2: the relevance -2 is outside the scale grades:4"):
+        read_qrels(path, scale=Scale.parse("grades:4"), negative=False)
+    with pytest.raises(DataError, match=r"line 2: the relevance -2 is outside the scale grades:-1\.\.4"):
+        read_qrels(path, scale=Scale.parse("grades:-1..4"))
+    path.write_text("q 0 a -2\nq 0 b 10\n")
+    with pytest.raises(DataError, match="line 2: the relevance 10 is outside the scale"):
+        read_qrels(path, scale=Scale.parse("grades:3"))
+
+
 def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(write) -> None:
     labeling = read_qrels(write("q 0 a 3\nq 0 b -2\n", "x.qrels"))
     assert (str(labeling.scale), labeling.declared, labeling.name) == ("grades:-2..3", False, "x")

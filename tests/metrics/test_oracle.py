@@ -1,14 +1,19 @@
 """Agreement with the tools of the field on random data: ties, holes, negative labels, strange ids, absent queries."""
 
+import shutil
+
 import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
 
+import judgekit as jk
+from judgekit.data.frames import as_labelings
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run, Ties
-from judgekit.metrics import Evaluation, evaluate
+from judgekit.errors import DataError
+from judgekit.metrics import DEFINITIONS, Evaluation, evaluate
 from tests.metrics.material import TREC
 
 ASKED = {f"{name}.{k}" for name, k in (("P", "1,5,30"), ("recall", "5,30"), ("success", "1,5"), ("map_cut", "5"))}
@@ -90,3 +95,68 @@ def test_ir_measures_gives_the_same(seed: int, measures: str, ties: Ties | None)
         for j, query in enumerate(found.query_ids):
             if (query, text) in wanted and not (text == "NumRel" and query not in set(run["query_id"])):
                 assert found.values[i, 0, 0, j] == pytest.approx(wanted[query, text], rel=1e-15), f"{text} of {query}"
+
+
+TIED = pd.DataFrame([("1", doc, 1.0) for doc in "dbface"], columns=["query_id", "doc_id", "score"])
+FEW = pd.DataFrame([("1", doc, grade) for doc, grade in (("b", 1), ("e", 1), ("a", 0))],
+                   columns=["query_id", "doc_id", "relevance"])  # fmt: skip
+
+
+def test_each_measure_that_looks_at_the_order_takes_its_own_rule_of_ties():
+    """ir_measures breaks ties in Judged by ascending id, and trec_eval in Bpref by descending id."""
+    run = {"run": TIED}
+    wanted = {str(m.measure): m.value for m in ir_measures.iter_calc([ir_measures.Judged @ 2], FEW, TIED)}
+    found = jk.score(run, {"q": FEW}, "Judged(ties=doc-asc)@2 Judged@2", scales={"q": "binary"}).scores()
+    values = dict(zip(found["measure"], found["value"], strict=True))
+    assert values["Judged(ties='doc-asc')@2"] == wanted["Judged@2"] == 1
+    assert values["Judged@2"] == 0.5
+    # One judged wrong document, a: behind both relevant ones in descending order, before them in ascending order.
+    found = jk.score(
+        run, {"q": FEW}, "Bpref Bpref(ties=doc-asc) RBP(ties=doc-asc) RBP", scales={"q": "binary"}
+    ).scores()
+    values = dict(zip(found["measure"], found["value"], strict=True))
+    assert (values["Bpref"], values["Bpref(ties='doc-asc')"]) == (1, 0)
+    assert values["RBP(ties='doc-asc')"] == pytest.approx(0.2 * (0.8 + 0.8**4))
+    assert values["RBP"] == pytest.approx(0.2 * (0.8 + 0.8**4))
+    asked = [m for m in DEFINITIONS.values() if m.cutoff and not m.author]
+    assert [m.name for m in asked if "ties" not in m.params] == []
+
+
+SPAM = pd.DataFrame([("1", "a", 4), ("1", "b", -2), ("1", "c", 1), ("1", "d", 0), ("2", "a", -2), ("2", "b", 2)],
+                    columns=["query_id", "doc_id", "relevance"])  # fmt: skip
+LISTS = pd.DataFrame([("1", "b", 3.0), ("1", "c", 2.0), ("1", "a", 1.0), ("2", "a", 2.0), ("2", "b", 1.0)],
+                     columns=["query_id", "doc_id", "score"])  # fmt: skip
+
+
+def test_a_declared_scale_takes_negative_grades_and_gives_gdeval_s_err():
+    """Worked by hand from gdeval's r = (2^g - 1) / 2^4, in which spam, -2, gains nothing."""
+    found = jk.score(LISTS, {"web": SPAM}, "ERR@2 ERR@20 P@2 nDCG(dcg=exp-log2)@20", scales={"web": "grades:4"})
+    scores = found.scores().pivot(index="query_id", columns="measure", values="value")
+    assert scores["ERR@2"].tolist() == [(1 / 16) / 2, 3 / 16 / 2]
+    assert scores["ERR@20"].tolist() == [(1 / 16) / 2 + (15 / 16) / 3 * (15 / 16), 3 / 16 / 2]
+    assert scores["P@2"].tolist() == [0.5, 0.5]
+    assert "2 grades lie below 0 in web: such documents are not relevant and gain 0" in found.warnings
+    (labeling,) = as_labelings({"web": SPAM}, {"web": "grades:4"})
+    assert str(labeling.scale) == "grades:-2..4"
+    assert not jk.score(LISTS, {"web": SPAM}, "ERR@2", scales={"web": "grades:-2..4"}).warnings
+    with pytest.raises(DataError, match="relevance 5 is outside the scale"):
+        as_labelings({"web": SPAM.assign(relevance=5)}, {"web": "grades:4"})
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
+def test_err_of_declared_grades_is_gdeval_s():
+    random = np.random.default_rng(2)
+    labels = pd.DataFrame(
+        [(str(q), f"d{d}", int(random.choice([-2, 0, 1, 2, 3, 4]))) for q in range(1, 9) for d in range(12)],
+        columns=["query_id", "doc_id", "relevance"],
+    )
+    run = labels[["query_id", "doc_id"]].assign(score=random.integers(0, 5, len(labels)).astype(float))
+    wanted = {}
+    for measure in (ir_measures.ERR @ 5, ir_measures.ERR @ 20, ir_measures.nDCG(dcg="exp-log2") @ 5):
+        provider = ir_measures.providers.registry["gdeval"].evaluator([measure], labels)
+        wanted |= {(m.query_id, str(measure)): m.value for m in provider.iter_calc(run)}
+    found = jk.score(run, {"web": labels}, "ERR@5 ERR@20 nDCG(dcg='exp-log2')@5", scales={"web": "grades:4"}).scores()
+    ours = {(row.query_id, row.measure): row.value for row in found.itertuples()}
+    assert ours.keys() == wanted.keys()
+    # gdeval prints five digits.
+    assert {key: round(value, 5) for key, value in ours.items()} == pytest.approx(wanted, abs=1.1e-5)
