@@ -19,6 +19,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
+	@command -v judgekit > /dev/null || echo "To call judgekit as above: . $(BIN)/activate"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
