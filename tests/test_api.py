@@ -41,3 +41,25 @@ def test_what_asks_or_scores_loads_few_modules(entered: str, most: int) -> None:
     assert not heavy & {parts[1] for parts in loaded}
     # Room for a few more labelers; an import at the top of a module that brings a room along takes more.
     assert len(loaded) <= most
+    assert int(out.stdout) <= most, "an import at the top of a module brings a room along that this does not need"
+
+
+def test_only_scoring_has_the_allocator_keep_what_is_freed() -> None:
+    code = """
+import numpy as np
+made = []
+empty = np.empty
+def noted(shape, *args, **kwargs):
+    made.append(int(np.prod(shape)))
+    return empty(shape, *args, **kwargs)
+np.empty = noted
+import judgekit as jk
+for name in jk.__all__:
+    getattr(jk, name)
+print(max(made, default=0) > 1 << 20)
+for _ in range(2):
+    jk.score({"r": {"q": {"d": 1.0}}}, {"l": {"q": {"d": 1}}}, "P@1")
+print(sum(size > 1 << 20 for size in made))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["False", "1"]

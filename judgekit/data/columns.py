@@ -42,12 +42,6 @@ _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
 """By number of bytes, the mask that keeps the first bytes of a little-endian word."""
 
 
-# From when a block this large was freed, glibc keeps freed memory for the next array (mallopt(3) on its dynamic
-# thresholds), rather than give it back and fetch it anew page by page, a quarter of the time of scoring small runs.
-# Nothing is written into the block, so that it costs nothing; other allocators take no notice.
-np.empty((32 << 20) - 8192, np.uint8)
-
-
 class RunLengthIds(NamedTuple):
     """A column of query ids, in which equal ids mostly stand together: index it by row."""
 
