@@ -21,7 +21,7 @@ from judgekit.context import Context
 from judgekit.data.labelings import Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.registry import register
-from judgekit.settings import Setting, attributes, read_options, sections, settings_of
+from judgekit.settings import Setting, attributes, docstring, read_options, sections, settings_of
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 
 
@@ -50,7 +50,7 @@ def about(kind: type) -> About:
     told = attributes(kind)
     for base in kind.__mro__[-2::-1]:
         said |= {title: " ".join(text.split()) for title, text in sections(base).items()}
-    does = (kind.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+    does = docstring(kind).partition("\n")[0].removesuffix(".")
     options = {}
     if issubclass(kind, Spelled):
         options = {name: told.get(option.field, "") for name, option in _options(kind).items()}

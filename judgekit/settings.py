@@ -7,11 +7,15 @@ documentation.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
+import sys
+import textwrap
 import types
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -200,4 +204,18 @@ def attributes(kind: type) -> dict[str, str]:
 
 def sections(kind: type) -> Mapping[str, str]:
     """Return the sections of a class's own docstring by their titles."""
-    return dict(_SECTION.findall(inspect.cleandoc(kind.__doc__ or "")))
+    return dict(_SECTION.findall(docstring(kind)))
+
+
+def docstring(of: type | Callable[..., Any]) -> str:
+    """Return the docstring of a class or function; with ``python -OO``, which leaves docstrings out, of its source."""
+    text = of.__doc__
+    # A dataclass that has lost its docstring is given its signature for one.
+    if sys.flags.optimize > 1 and (text is None or isinstance(of, type)):
+        text = None
+        # What was made in a shell or has no source file says nothing of itself.
+        with suppress(OSError, TypeError, SyntaxError):
+            (node,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+    return inspect.cleandoc(text or "")

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 import typer
 import typer.core
 
+from judgekit.settings import docstring
+
 T = TypeVar("T", bound="Callable[..., Any]")
 
 _KINDS: Final = {
@@ -63,7 +65,13 @@ class App(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[T], T]:
         """Return a decorator that adds a function as a command."""
-        return super().command(name, **{"cls": Command} | settings)
+        add = super().command
+
+        def added(function: T) -> T:
+            told: dict[str, Any] = {"cls": Command, "help": docstring(function), **settings}
+            return add(name, **told)(function)
+
+        return added
 
 
 class Commands(typer.core.TyperGroup):

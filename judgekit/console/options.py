@@ -15,7 +15,7 @@ import typer
 
 from judgekit.client.asking import Asking
 from judgekit.errors import UsageError, not_among
-from judgekit.settings import attributes, bounds_of
+from judgekit.settings import attributes, bounds_of, docstring
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{field: given.pop(field) for field in own})
         command(**given)
 
-    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    called.__name__, called.__doc__ = command.__name__, docstring(command)
     called.__annotations__ = {option.name: option.annotation for option in options}
     called.__signature__ = plain.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads the command's options off it
     return called

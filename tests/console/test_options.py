@@ -1,5 +1,7 @@
 import json
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -209,3 +211,13 @@ def test_a_gate_is_counted_and_limited_like_everything_that_asks(judgekit, folde
     dear = [*gate, "--endpoint", priced(folder, 1000000.0, 2000000.0), "--cache", "other", "--max-cost", 1]
     assert "would exceed the budget of 1;" in judgekit(*dear, code=3).err
     assert f"{int(requests) - 2} requests to send" in judgekit(*gate, *MOCK, "--cache", "store", code=5).err
+
+
+@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["list", "labelers"]], ids=" ".join)
+def test_python_without_docstrings_shows_the_same_help(command: list[str]) -> None:
+    plain, stripped = (
+        subprocess.run([sys.executable, *flags, "-m", "judgekit", *command], capture_output=True, text=True)
+        for flags in ([], ["-OO"])
+    )
+    assert plain.returncode == stripped.returncode == 0, stripped.stderr
+    assert stripped.stdout == plain.stdout
