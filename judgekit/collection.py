@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -144,26 +144,38 @@ def lacking(collection: Collection) -> Iterator[str]:
             )
 
 
-def pool_size(collection: Collection, depth: int | None) -> Pool:
-    """Return how much there is to label and to answer from the top ``depth``, and what one further run would add."""
+def pool_size(collection: Collection, depth: int | None, questions: Mapping[str, str] | None = None) -> Pool:
+    """Return how much there is to label and to answer from the top ``depth``, and what one further run would add.
+
+    ``questions`` says which queries are one question, by query id: what they share is asked once.
+    """
+    question = dict(zip(collection.queries, collection.queries, strict=True)) if questions is None else questions
     depth = depth or collection.depth
     # By pair and by list the run that alone brings it, "" where several do: what it would have added to the others.
     pairs: dict[tuple[str, str], str] = {}
     lists: dict[tuple[str, tuple[str, ...]], str] = {}
     for query_id in collection.queries:
+        asked = question[query_id]
         for run in collection.runs:
             top = tuple(run.top(query_id, depth))
-            lists[query_id, top] = "" if (query_id, top) in lists else run.name
+            lists[asked, top] = _alone(lists.get((asked, top)), run.name)
             for doc_id in top:
-                pairs[query_id, doc_id] = "" if (query_id, doc_id) in pairs else run.name
+                pairs[asked, doc_id] = _alone(pairs.get((asked, doc_id)), run.name)
+    asked_for = len({question[query_id] for query_id in collection.queries})
+    at_hand = collection.at_hand or len(collection.queries)
     labels_alone, answers_alone = Counter(pairs.values()), Counter(lists.values())
     names = [run.name for run in collection.runs] if len(collection.runs) > 1 else []
     return Pool(
-        queries=len(collection.queries),
+        queries=asked_for,
         pairs=len(pairs),
-        pooled=collection.n_pairs,
-        at_hand=collection.at_hand or len(collection.queries),
+        pooled=len({(question[query_id], doc_id) for query_id, docs in collection.pooled() for doc_id in docs}),
+        at_hand=round(at_hand * asked_for / max(len(collection.queries), 1)),
         labels_again=tuple(labels_alone[name] for name in names),
         answers_again=tuple(answers_alone[name] for name in names),
         lists=len(lists),
     )
+
+
+def _alone(brought_by: str | None, run: str) -> str:
+    """Return the run that alone brings something, "" where several do; ``brought_by`` is None for nobody so far."""
+    return run if brought_by in (None, run) else ""

@@ -26,7 +26,8 @@ class Rules:
         confidence: confidence of all intervals and claims.
         by: column with the kind of each question: findings are repeated for each kind.
         groups: column with the group of each question (paraphrases, questions about one document): a group is resampled
-            together.
+            together. Rows with the same conversation, text and language are one question in any case, unless this is
+            ``none``.
         resamples: number of bootstrap resamples of the questions.
         seed: seed of the resamples.
         accept_mixed_models: allow a decision from replies of several models under one name.

@@ -101,3 +101,11 @@ def test_the_watch_notices_what_is_read_beside_the_clone(clone: Path) -> None:
 def test_no_test_of_reading_data_or_plugins_reads_beside_a_clone(clone: Path) -> None:
     done = run(clone, "tests/reading", "tests/data", "tests/plugins", "tests/integration", "tests/sample", "-x")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def test_ci_begins_with_the_commands_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    wanted = re.findall(r"^\$ (make \w+)", readme, re.M)
+    assert wanted == ["make demo", "make test"]
+    steps = re.findall(r"^step \d+ (.*?)(?: >.*)?$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.M)
+    assert steps[: len(wanted)] == wanted

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from tests.commands import in_process, script
+from tests.servers import FaultServer
 
 KILT = Path(__file__).parent.parent / "examples" / "kilt"
 SETS = ("nq", "triviaqa", "hotpotqa", "fever", "wow")
+CITIES = ("Rome", "Oslo", "Lima", "Rome", "Kyiv", "Bern")
 PUBLISHED = {
     "NQ": (96, 26.039),
     "TriviaQA": (96, 24.879),
@@ -22,6 +24,16 @@ PUBLISHED = {
     "WoW": (56, 5.315),
 }
 """How many cells of the paper's Table 1 have a value, and their sum; each was compared with the paper's."""
+
+
+def scripted(prompt: str) -> str:
+    """Return what a reader and a judge say who go by the first city that a passage names."""
+    said = re.search(r"born in (\w+)", prompt)
+    if "SUPPORTS" in prompt:
+        return "SUPPORTS" if said and said[1] == "Rome" else "NOT ENOUGH INFO"
+    if "Yes" in prompt and "No" in prompt:
+        return "Yes" if said and said[1] == "Rome" else "No"
+    return said[1] if said else "unknown"
 
 
 @pytest.fixture
@@ -73,14 +85,21 @@ def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path) -> Non
         ("erag", "AP@50", "BM25", "query", 50, "tau_b", 0.4, 0.3, 0.5),
         ("erag", "AP@50", "all", "query", 50, "tau_b", 0.9, 0.8, 1.0),
         ("erag", "AP@10", "BM25", "query", 10, "tau_b", 0.9, 0.8, 1.0),
+        ("erag", "AP@50", "SPLADE", "query", 50, "tau_b", 0.7, 0.6, 0.8),  # no run of the paper's
     ]
-    rows.append(("erag", "AP@50", "SPLADE", "query", 50, "tau_b", 0.7, 0.6, 0.8))  # no run of the paper's
     (tmp_path / "triviaqa").mkdir()
-    pd.DataFrame(rows, columns=keys).to_csv(tmp_path / "triviaqa" / "comparison.csv", index=False)
-    cells = beside.main([str(tmp_path / "triviaqa")])
-    assert len(cells) == 480
-    (mine,) = cells.dropna(subset="here").to_dict("records")
-    assert list(mine.values()) == ["TriviaQA", "BM25", "erag", "AP", "tau_b", 0.474, 0.4, 0.3, 0.5]
+
+    def written(rows: list[tuple[object, ...]]) -> list[list[object]]:
+        """Return the cells of the paper that own rows fill."""
+        pd.DataFrame(rows, columns=keys).to_csv(tmp_path / "triviaqa" / "comparison.csv", index=False)
+        cells = beside.main([str(tmp_path / "triviaqa")])
+        assert len(cells) == 480
+        return [list(row.values()) for row in cells.dropna(subset="here").to_dict("records")]
+
+    assert written(rows) == [["TriviaQA", "BM25", "erag", "AP", "tau_b", 0.474, 0.4, 0.3, 0.5, 50]]
+    assert written(rows[2:3]) == [["TriviaQA", "BM25", "erag", "AP", "tau_b", 0.474, 0.9, 0.8, 1.0, 10]]
+    with pytest.raises(SystemExit, match=r"triviaqa holds none of the paper's cells: .* BM25, Contriever;"):
+        written(rows[3:])
 
 
 SETS_OF_PAGES = [frozenset({"1", "2"}), frozenset({"5"}), frozenset({"7", "9", "11"})]
@@ -115,6 +134,64 @@ def test_evidence_of_passages_becomes_a_table_that_is_compared(kilt: Path) -> No
         "KILT-success_rate@5": 1,
     }
     assert list(table.columns) == ["labeling", "run", "measure", "query_id", "value"]
+
+
+def section(number: int) -> str:
+    """Return a section of the README."""
+    return (KILT / "README.md").read_text().split(f"## {number}.")[1].partition("\n## ")[0]
+
+
+@pytest.mark.more
+def test_the_recipe_runs_from_the_experiments_to_the_figures(
+    kilt: Path, fault_server: FaultServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kilt)
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(kilt / "store"))
+    fault_server.answer = lambda body, seen: scripted(str(body["messages"][-1]["content"]))
+    passages = [
+        {"doc_id": str(n), "title": "", "text": f"Bo was born in {city}.", "page_id": "7"}
+        for n, city in enumerate(CITIES)
+    ]
+    (kilt / "passages.jsonl").write_text("".join(json.dumps(one) + "\n" for one in passages))
+    for name in SETS:
+        experiment = kilt / f"{name}.toml"
+        text = re.sub(r"http://localhost:800\d/v1", fault_server.base_url, experiment.read_text())
+        experiment.write_text(text)
+        declared = tomllib.loads(text)
+        right = "SUPPORTS" if name == "fever" else "Rome"
+        output = [{"answer": right, "provenance": [{"wikipedia_id": "7", "title": "Bo"}]}]
+        asked = [{"id": f"{name}_{n}", "input": f"Where was Bo {n} born?", "output": output} for n in range(12)]
+        (kilt / declared["data"]["queries"]).write_text("".join(json.dumps(query) + "\n" for query in asked))
+        for shift, path in enumerate(declared["runs"].values()):
+            listed = [
+                (query, [(n + (shift + 1) * rank) % len(CITIES) for rank in range(6)]) for n, query in enumerate(asked)
+            ]
+            (kilt / path).write_text(
+                "".join(
+                    f"{query['id']} Q0 {doc} 0 {9 - rank} x\n"
+                    for query, docs in listed
+                    for rank, doc in enumerate(dict.fromkeys(docs))
+                )
+            )
+    judgekit = in_process(capfd)
+    loop = re.search(r"do\n(.*?)done\n(.*?)```", section(4), re.S)
+    assert loop is not None
+    for name in SETS:
+        for line in loop[1].splitlines():
+            judgekit(*shlex.split(line.replace("$name", name), comments=True)[1:], code=0)
+    report, together = loop[2].splitlines()
+    judgekit(*shlex.split(report)[1:], code=0)
+    folders = shlex.split(together.partition(">")[0])[2:]
+    assert folders == [f"results/{name}" for name in SETS]
+    cells = script(KILT / "beside.py").main(folders)
+    assert len(cells) == 480
+    assert cells["here"].notna().sum() > 0
+
+    sent = len(fault_server.seen)
+    (snippet,) = re.findall(r"```python\n(.*?)```", section(5), re.S)
+    exec(snippet, {})
+    assert {path.name for path in kilt.glob("*.svg")} == {"figure-1.svg", "figure-1-fixed.svg"}
+    assert len(fault_server.seen) == sent, "from the store"
 
 
 def test_the_commands_of_the_recipe_exist(capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,9 +26,11 @@ from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_lead
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
+from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged, names_of
+from judgekit.data.questions import Repeats
 from judgekit.rules import DeclaredOutcome, Rules, Source, SourcedOutcome
 
 COEFFICIENT: Final = {CHOOSE_RUNS: POOLED, FIND_QUESTIONS: "concordance"}
@@ -129,6 +131,8 @@ class Case:
         kinds: which queries are of a kind, by its name.
         unchecked: whether answers were imported without saying which documents they were made from.
         unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
+        rows: which rows the questions of the panel stand for.
+        repeats: how many rows and questions there are; None where the texts of questions are not known.
     """
 
     primary: Primary
@@ -143,6 +147,8 @@ class Case:
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     unchecked: bool = False
     unpaired: UnpairedRatings | None = None
+    rows: QuestionRows = field(default_factory=QuestionRows)
+    repeats: Repeats | None = None
 
     @property
     def target(self) -> str:
@@ -178,7 +184,7 @@ class Case:
     @cached_property
     def questions(self) -> int:
         """How many questions there are."""
-        return int(self.answered.sum())
+        return self.resamples.questions(self.answered)
 
     @cached_property
     def constant(self) -> float | None:
@@ -192,7 +198,7 @@ class Case:
 
     @property
     def claimable(self) -> bool:
-        """Whether there are groups of questions enough, where they are grouped, to claim anything."""
+        """Whether there are units enough, where questions are grouped or weigh unequally, to claim anything."""
         return self.resamples.groups is None or self.resamples.units(self.answered) >= MIN_DIFFERING
 
     @cached_property
@@ -233,7 +239,8 @@ class Case:
         by_name = {run.name: run for run in self.background.lists}
         if not by_name.keys() >= {*self.panel.runs}:
             return None
-        equal = equal_lists([by_name[name] for name in self.panel.runs], self.panel.queries, self.panel.depth)
+        rows = self.rows.rows_of(self.panel.queries)
+        equal = equal_lists([by_name[name] for name in self.panel.runs], rows, self.panel.depth)
         # Imported answers may differ where lists do not: two applications, or one that draws its answers.
         for run, other in np.argwhere(equal).tolist():
             equal[run, other] = np.array_equal(quality[run], quality[other], equal_nan=True)

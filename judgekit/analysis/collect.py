@@ -52,13 +52,14 @@ class Collector:
 
     def __post_init__(self) -> None:
         """Resample the queries, once for all panels."""
-        inputs, rules, groups = self.inputs, self.rules, None
-        if self.groups is not None:
-            # A query that is not named stands alone.
-            names = [self.groups.get(query, f"\0{query}") for query in inputs.queries]
-            groups = np.unique(names, return_inverse=True)[1]
+        inputs, rules, groups, distinct = self.inputs, self.rules, None, None
+        units = inputs.rows.units(inputs.queries, self.groups)
+        if units is not None:
+            groups = np.unique(units, return_inverse=True)[1]
+        if inputs.rows.uneven:
+            distinct = inputs.rows.distinct(inputs.queries)
         matrix = resample_matrix(len(inputs.queries), rules.resamples, rules.seed, groups)
-        self.resamples = Resamples(matrix, groups)
+        self.resamples = Resamples(matrix, groups, distinct)
         self.flagger = Flagger(inputs, self.background, self.by_construction)
         self.controls = self.background.controls
         self.levels: Sequence[str] = LEVELS

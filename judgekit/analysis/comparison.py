@@ -22,6 +22,7 @@ from judgekit.analysis.leakage import same_by_construction
 from judgekit.analysis.measures import cutoff_of
 from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
 from judgekit.analysis.primary import Primary, choose_primary
+from judgekit.analysis.repeats import QuestionRows, texts_in
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of, plural
@@ -30,7 +31,10 @@ from judgekit.answers.imported import UNCHECKED, read_ratings
 from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
+from judgekit.data.documents import Query
 from judgekit.data.files import read_table
+from judgekit.data.frames import AsQueries, as_queries
+from judgekit.data.questions import PARTED, Repeats, questions_of, repeats_of
 from judgekit.data.tables import SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
@@ -101,6 +105,7 @@ def compare(
     mode: str | None = None,
     only: Mapping[str, Collection[Any]] | None = None,
     pairing: Pairing = "matched",
+    queries: AsQueries | None = None,
     background: Background | None = None,
     progress: Progress = silent,
 ) -> Comparison:
@@ -128,6 +133,8 @@ def compare(
         only: what to look at, everything by default: any of ``labelings, runs, measures, depths, metrics, models``.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
             flagged.
+        queries: the questions, as for `judgekit.label`: rows whose conversation, text and language are equal are one
+            question. A column ``text`` of either table does the same; without both each row counts as a question.
         background: what the tables do not say of themselves: costs and prices, who answered, kinds and groups.
         progress: is told about every panel (measure x metric x model x depth).
 
@@ -144,6 +151,7 @@ def compare(
         mode=mode,
         model=model,
         progress=progress,
+        queries=queries,
     )
     return work.compared(scores, quality)
 
@@ -160,7 +168,10 @@ class _Comparing:
     mode: str | None
     model: str | None
     progress: Progress
+    queries: AsQueries | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    questions: Mapping[str, str] | None = None
+    contradicting: int = 0
     groups: Mapping[str, str] | None = None
     known: set[tuple[str, str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -174,7 +185,8 @@ class _Comparing:
         scores, quality = self._tables(given_scores, given_quality)
         scores, quality = self._without_unanswerable(scores, quality)
         one_mode = of_mode(quality, self.mode)
-        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.notes)
+        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.notes, self.questions)
+        self._merge_background(inputs.rows)
         plan = inputs.plan(self._depths, self.pairing)
         if inputs.means_only and len(inputs.runs) < 2:
             raise DataError(
@@ -241,8 +253,49 @@ class _Comparing:
             quality = one_value(quality)
         both = quality, scores
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
-        self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
+        parted = self.rules.groups == PARTED
+        self.groups = _named_by("groups", None if parted else self.rules.groups, self.background.groups, both)
+        self._find_questions(both, parted=parted)
         return scores, at_every_depth(quality, scores, self._depths)
+
+    def _find_questions(self, tables: Sequence[pd.DataFrame], *, parted: bool) -> None:
+        """Find out which rows are one question, by what is known of their texts."""
+        if parted:
+            self.questions = {}
+            return
+        if self.background.questions is not None:
+            self.questions, self.contradicting = self.background.questions, self.background.contradicting
+            return
+        if self.queries is not None:
+            asked = as_queries(self.queries)
+        else:
+            asked = {}
+            for query_id, text, language in texts_in(tables):
+                query = Query(query_id, text, language=language)
+                if asked.setdefault(query_id, query) != query:
+                    raise DataError(f"query {query_id!r} has two texts: {asked[query_id].text!r} and {text!r}")
+        if asked:
+            self.questions = questions_of(asked)
+            self.contradicting = repeats_of(asked, self.questions).contradicting
+
+    def _merge_background(self, rows: QuestionRows) -> None:
+        """Have what is known of single rows said of the rows that stand for their questions."""
+        if not rows.question:
+            return
+        known, grades = self.background, self.background.grades
+        if grades is not None:
+            # Several people may have graded one answer.
+            each = grades.groupby(["run", "query_id"], as_index=False)["value"].mean()
+            grades = rows.merged(each[each["query_id"].isin(list(rows.question))])
+        twins = {name: rows.means(values) for name, values in known.twins.items()}
+        self.background = replace(known, twins=twins, weights=rows.means(known.weights), grades=grades)
+
+    def _repeats(self, inputs: Inputs) -> Repeats | None:
+        """Return how many rows and questions were compared; None where the texts of questions are not known."""
+        if self.questions is None:
+            return None
+        ids = inputs.rows.rows_of(inputs.queries)
+        return Repeats.of(self.questions, ids, self.contradicting)
 
     def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return both tables without the questions that nothing answers, and note how many there are."""
@@ -280,7 +333,7 @@ class _Comparing:
         only = self.only | {"metrics": [cell.metric], "models": [cell.model], "measures": [*fitting, cell.measure]}
         tables = []
         for mode, rows in on_common_questions(quality, cell).items():
-            inputs = Inputs.read(scores, rows, only, self.background.lower, [])
+            inputs = Inputs.read(scores, rows, only, self.background.lower, [], self.questions)
             collector = self._collector(inputs, cell, pairs=False)
             collector.work_out(inputs.plan([cell.depth], self.pairing))
             tables.append(collector.tables()[0].assign(mode=mode))
@@ -313,7 +366,8 @@ class _Comparing:
         panel, found = work.primary
         kinds: dict[str, Bools] = {}
         for kind in sorted(set(self.kinds.values())):
-            kinds[kind] = np.array([self.kinds.get(query) == kind for query in inputs.queries])
+            standing = inputs.rows.of_kind(self.kinds, kind)
+            kinds[kind] = np.array([query in standing for query in inputs.queries])
         constructed = [name for name in panel.labelings if work.flagger.is_outcome(panel, name)]
         rows = _of_cell(quality, cell)
         unchecked = "contexts" in rows and (rows["contexts"] == UNCHECKED).any()
@@ -330,6 +384,8 @@ class _Comparing:
             kinds=kinds,
             unchecked=bool(unchecked),
             unpaired=self._unpaired(cell, panel.runs),
+            rows=inputs.rows,
+            repeats=self._repeats(inputs),
         )
         return decide_on(case)
 

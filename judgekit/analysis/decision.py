@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -31,6 +31,8 @@ from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
 
 NO_DECISION: Final = "no decision"
+_LAST: Final = 9
+"""The rank of what stands at the end of its line."""
 ClaimMaker = Callable[[Case], Iterable[Claim]]
 
 ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
@@ -190,3 +192,18 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
     if case.declared.point:
         yield Claim("point", f"{case.declared.point}.", qualifies=CHOICE)
     yield from case.background.outcome
+    yield from counted_questions(case)
+
+
+def counted_questions(case: Case) -> Iterator[Claim]:
+    """Yield that questions are counted, and not rows, where some are repeated; or that this is not known."""
+    first = "Choose" if len(case.panel.runs) > 1 else "Failing"
+    counted = Claim("questions", "", line=first, rank=_LAST)
+    repeats = case.repeats
+    if repeats is not None:
+        if repeats.any:
+            said = " ".join(filter(None, [repeats.sentence, repeats.contradiction]))
+            yield replace(counted, sentence=said, value=repeats.questions, shown=True)
+    # Declared groups say what belongs together, and ratings of live traffic are counted one by one.
+    elif case.resamples.groups is None and case.unpaired is None and case.constant is None:
+        yield replace(counted, sentence="Rows are counted as questions: their texts are not known.")

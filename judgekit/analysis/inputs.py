@@ -7,7 +7,7 @@ runs and queries: the unit in which labelings are compared and resampled togethe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -17,6 +17,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_measure, spelled_as
+from judgekit.analysis.repeats import QuestionRows, refuse_twice
 from judgekit.analysis.wording import plural, some_of
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
@@ -215,6 +216,7 @@ class Inputs:
         closed_book: quality without documents per (metric, model), shape (Q,).
         warnings: sentences for the user.
         unanswered: the queries that have scores and no quality at all.
+        rows: which rows the queries stand for, where questions have several.
     """
 
     labelings: tuple[str, ...]
@@ -226,12 +228,22 @@ class Inputs:
     closed_book: dict[tuple[str, str], Floats]
     warnings: list[str]
     unanswered: tuple[str, ...] = ()
+    rows: QuestionRows = field(default_factory=QuestionRows)
 
     @classmethod
     def read(
-        cls, scores: pd.DataFrame, quality: pd.DataFrame, only: Only, lower: Collection[str], warnings: list[str]
+        cls,
+        scores: pd.DataFrame,
+        quality: pd.DataFrame,
+        only: Only,
+        lower: Collection[str],
+        warnings: list[str],
+        questions: Mapping[str, str] | None = None,
     ) -> Inputs:
-        """Check both tables, keep what was asked for, and code it; what users should know goes to the warnings."""
+        """Check both tables, keep what was asked for, and code it; what users should know goes to the warnings.
+
+        ``questions`` says which rows are one question, by query id; by default each is one of its own.
+        """
         held = {"score": scores, "quality": quality}
         means = [name for name, table in held.items() if _has_means_only(table)]
         means_only = bool(means)
@@ -251,6 +263,10 @@ class Inputs:
         for name, table in (("score", score), ("quality", answer)):
             if table.empty:
                 raise DataError(f"the {name} table has no rows to compare")
+        rows = QuestionRows()
+        if questions and not means_only:
+            rows = QuestionRows.of(questions, [*score["query_id"].unique(), *answer["query_id"].unique()])
+            score, answer = rows.merged(score), rows.merged(answer)
         # Answers without documents are the same for all runs: they are a control.
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
@@ -267,9 +283,9 @@ class Inputs:
         labelings = sorted(score["labeling"].unique())
         axes = {"labeling": labelings, "run": runs, "query_id": queries}
         coded: dict[str, MeasureScores] = {}
-        for spelled, rows in score.groupby("measure"):
+        for spelled, of_measure in score.groupby("measure"):
             measure = str(spelled)
-            coded[measure] = _coded_scores(rows, axes, measure, lower, warnings)
+            coded[measure] = _coded_scores(of_measure, axes, measure, lower, warnings)
         measures = sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))
         closed_book: dict[tuple[str, str], Floats] = {}
         for (metric, model, _), values in _by_answers(closed, [ALL], queries).items():
@@ -284,6 +300,7 @@ class Inputs:
             closed_book=closed_book,
             warnings=warnings,
             unanswered=tuple(unanswered),
+            rows=rows,
         )
 
     @property
@@ -529,12 +546,7 @@ def _absences(absent: Bools, axes: Mapping[str, Sequence[str]], *, bounded: bool
 def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Return the columns of numbers of a table as arrays over these axes; NaN where the table has no row."""
     keys = list(axes)
-    # A mean of two values would hide that a file was read twice.
-    twice = rows[rows.duplicated(keys)]
-    if len(twice):
-        row = twice.iloc[0]
-        names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
-        raise DataError("two values for " + ", ".join(f"{name} {str(row[name])!r}" for name in names))
+    refuse_twice(rows, keys)
     table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
     table = table.reindex(pd.MultiIndex.from_product([*axes.values()], names=keys))
     shape = [len(names) for names in axes.values()]

@@ -46,10 +46,12 @@ class Resamples:
     Attributes:
         weights: how often each query is in each resample, shape (Q, B).
         groups: the group of each query, shape (Q,), where queries of a group are resampled together; else None.
+        distinct: the number of the question of each query, shape (Q,), where a question has several; else None.
     """
 
     weights: Floats
     groups: Ints | None = None
+    distinct: Ints | None = None
     _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict)
 
     def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
@@ -70,6 +72,12 @@ class Resamples:
         """
         if self.groups is not None:
             return len(np.unique(self.groups[where]))
+        return int(where.sum()) if where.dtype == np.bool_ else len(where)
+
+    def questions(self, where: npt.NDArray[np.bool_] | Ints) -> int:
+        """Return how many different questions some queries are, by a mask of shape (Q,) or by position."""
+        if self.distinct is not None:
+            return len(np.unique(self.distinct[where]))
         return int(where.sum()) if where.dtype == np.bool_ else len(where)
 
     def groups_of(self, where: npt.NDArray[np.bool_] | Ints) -> Ints | None:

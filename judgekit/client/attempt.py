@@ -25,14 +25,18 @@ from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.routes import wait_ready
 from judgekit.client.server_warnings import ServerWarnings
 from judgekit.client.transports import open_transport
+from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret, api_key
+from judgekit.wire.constraints import Way, obeys
 from judgekit.wire.quirks import (
     DOWN,
     MALFORMED,
     OVERSIZED,
+    SETTINGS,
     THROTTLED,
+    UNEXPLAINED,
     Accepted,
     Complaint,
     Fatal,
@@ -62,13 +66,19 @@ _FIRST_FAILURES: Final = 8
 _LATER_FAILURES: Final = 20
 _LONGEST: Final = 60
 _REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
+_SETTINGS_IN_A_ROW: Final = 5
+"""After a good reply, so many refusals of the key, the model or the address in a row stop a run: one may pass."""
+_LEAST_ROOM: Final = 32
+"""Tokens that a verdict in any form has room in; a reply gets no less because of the model's context."""
 _FIRST_REJECTIONS: Final = 50
 _LATER_REJECTIONS: Final = 200
 
+_SERVER_ERROR: Final = 500
+_WHOLE: Final = frozenset({None, "stop", "eos", "end_turn", "stop_sequence"})
+"""How replies end that are whole."""
+
 _PAID_IN_VAIN: Final[Mapping[type[OSError], str]] = {MalformedHeadError: MALFORMED, TooLargeError: OVERSIZED}
 """Replies that came and cannot be read."""
-
-_NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_env"
 
 
 @dataclass
@@ -147,7 +157,8 @@ class Client:
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._given_up = self._rejected = 0
+        self._given_up = self._rejected = self._doubted = 0
+        self._good = 0
         self.limiter.join(self.begin)
 
     def begin(self) -> None:
@@ -227,7 +238,8 @@ class Client:
         """Note a reply."""
         # One reply in between shows that the server works, and that what failed was about single requests.
         self.quirks.replies += 1
-        self._given_up = self._rejected = 0
+        self._good += 1
+        self._given_up = self._rejected = self._doubted = 0
         self.limiter.succeeded()
 
     def failed(self, failure: Retry, patience: Patience) -> None:
@@ -238,6 +250,19 @@ class Client:
             raise self.stopped(why)
         if failure.after is not None:
             self.limiter.pause(failure.after)
+
+    def doubted(self, fatal: Fatal) -> Retry:
+        """Return what becomes of a refusal that no request would escape: after a good reply it is tried again.
+
+        Raises:
+            EndpointError: there was no good reply with this key and model, or none between several such refusals; or
+                it is about neither, as a redirect or an empty account.
+        """
+        self._doubted += 1
+        reason = fatal.cured(self.keyless)
+        if fatal.setting is None or not self._good or self._doubted >= _SETTINGS_IN_A_ROW:
+            raise self.stopped(reason)
+        return Retry(reason, SETTINGS)
 
     def stopped(self, reason: str) -> EndpointError:
         """Return the error that stops a run."""
@@ -257,7 +282,9 @@ class Client:
         enough: float = _FIRST_REJECTIONS
         if self.proven:
             enough = max(_LATER_REJECTIONS, self.quirks.replies)
-            if refused.plain:
+            if refused.value:
+                enough = max(_LATER_FAILURES, 2 * self.endpoint.concurrency)
+            elif refused.plain:
                 enough = inf  # any number of prompts may be too long
         self._rejected += 1
         return self._failure(request, refused, self._rejected, enough)
@@ -286,14 +313,14 @@ class _Exchange:
         status: its HTTP status; 0 without a response.
         worked: whether the server did what it was asked to, which is paid for.
         json: the parsed body of a reply.
-        constrained: whether a constraint was added to what was asked for.
+        way: how a constraint was added to what was asked for, if one was.
     """
 
     response: Reply | Complaint
     status: int = 0
     worked: bool = False
     json: dict[str, Any] = field(default_factory=dict)
-    constrained: bool = False
+    way: Way | None = None
 
 
 _NOTHING: Final = _Exchange(Retry(""))
@@ -308,7 +335,10 @@ class Attempt:
         record: what is to be kept of its response, if anything.
     """
 
-    __slots__ = ("_client", "_incurred", "_patience", "_task", "phase", "record", "request")
+    __slots__ = (
+        *("_client", "_incurred", "_patience", "_prompt", "_sent_room", "_squeezed", "_task"),
+        *("phase", "record", "request"),
+    )
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
@@ -319,6 +349,10 @@ class Attempt:
         self._incurred = incurred
         self._patience = Patience(client.endpoint)
         self._task: asyncio.Task[Any] | None = None
+        # What is known of this prompt's tokens, of the room that its reply was given, and whether that is the least.
+        self._prompt: int | None = None
+        self._sent_room: int | None = None
+        self._squeezed = False
 
     async def run(self) -> Outcome | None:
         """Try once; return the outcome, or None if the request is queued for another try."""
@@ -358,37 +392,92 @@ class Attempt:
 
     async def _try(self) -> Outcome | Retry:
         """Send the request, and again while its parameters are negotiated."""
-        client, quirks = self._client, self._client.quirks
-        constraint = self.request.constraint
+        client, quirks, constraint = self._client, self._client.quirks, self.request.constraint
+        given_up: Way | None = None
         while True:
-            exchange = await self._send(constraint)
-            response = exchange.response
+            exchange = await self._send(free=given_up is not None)
+            response, way = exchange.response, exchange.way
             if isinstance(response, Reply):
                 client.watch.answered()
-                if not constraint and quirks.refuse(self.request.constraint):
-                    client.warnings.tell("form", "rejects constrained replies: judgekit asks for free text from now on")
+                if given_up is not None:
+                    self._rule_out(given_up, "does not take")
+                elif way is not None:
+                    quirks.took(constraint, way)
+                    if _ignores(response, constraint):
+                        self._rule_out(way, "ignores")
                 return response
-            if exchange.constrained and not quirks.constrained and _may_be_why(exchange):
-                # This request alone is sent without it: only a reply shows that the constraint was why.
-                constraint = {}
+            if way is not None and isinstance(response, Unsupported) and self._adds(way, response.param):
+                self._rule_out(way, "refuses")
                 continue
-            constraint = self.request.constraint
+            if way is not None and not quirks.takes(constraint, way) and _may_be_why(exchange):
+                # This request alone is sent without it: only a reply shows that the constraint was why.
+                given_up = way
+                continue
+            given_up = None
+            if isinstance(response, Unsupported):
+                if (action := quirks.learn(response.param, response.most)) is not None:
+                    client.watch.answered()
+                    client.warnings.tell(response.param, f"refuses {response.param}: {action} from now on")
+                    continue
+                response = self._unlearned(exchange.status, response)
+            if isinstance(response, Refused) and response.too_long and self._fits(response):
+                client.watch.answered()
+                continue
+            if isinstance(response, Fatal):
+                response = client.doubted(response)
             if isinstance(response, Retry):
                 client.failed(response, self._patience)
                 return response
             client.watch.answered()
-            if isinstance(response, Refused):
-                return client.rejected(self.request, response)
-            if isinstance(response, Unsupported):
-                if (action := quirks.learn(response.param)) is not None:
-                    client.warnings.tell(response.param, f"refuses {response.param}: {action} from now on")
-                    continue
-                if client.proven:
-                    return client.rejected(self.request, Refused(response.reason, plain=False))
-            raise client.stopped(response.reason)
+            return client.rejected(self.request, response)
 
-    async def _send(self, constraint: Mapping[str, Any]) -> _Exchange:
-        """Wait for the rate limits and the budget, send, and account for what was sent."""
+    def _rule_out(self, way: Way, fault: str) -> None:
+        """Go on to the next way to state a constraint, and tell the user."""
+        client = self._client
+        following = client.quirks.rule_out(self.request.constraint, way)
+        if following is not None:
+            client.warnings.tell(way.name, f"{fault} {way.name} that holds replies to their form: {following}")
+
+    def _adds(self, way: Way, param: str) -> bool:
+        """Whether a parameter stands in the body for a constraint alone, and was not asked for."""
+        return param in way.fields and f'"{param}":'.encode() not in self.request.body
+
+    def _unlearned(self, status: int, response: Unsupported) -> Retry | Refused | Fatal:
+        """Return what a refusal means that names a parameter of which nothing can be learned."""
+        if status >= _SERVER_ERROR:
+            return Retry(response.reason)
+        if self._client.proven:
+            return Refused(response.reason, plain=False, value=True)
+        return Fatal(response.reason)
+
+    def _fits(self, refused: Refused) -> bool:
+        """Learn the model's context from a refusal; return whether the reply gets less room, so that both may fit."""
+        client, asked = self._client, _room(self.request.body)
+        if refused.context is None or not asked:
+            return False
+        client.warnings.tell("context", client.quirks.learn_context(refused.context))
+        self._prompt = refused.prompt or self._prompt
+        if refused.prompt is not None and refused.prompt >= refused.context:
+            return False
+        if self._sent_room is None or (self._left() or 0) < self._sent_room:
+            return True
+        # The prompt has more tokens than expected, and the server does not say how many.
+        self._squeezed = not self._squeezed and self._sent_room > _LEAST_ROOM
+        return self._squeezed
+
+    def _left(self) -> int | None:
+        """Return the tokens that the model's context leaves for the reply, where the context is known."""
+        context = self._client.quirks.context
+        if context is None:
+            return None
+        if self._squeezed:
+            return _LEAST_ROOM
+        if self._prompt is not None:
+            return max(1, context - self._prompt)
+        return max(_LEAST_ROOM, context - self._client.observed.reserved(self.request.body, 0)[0])
+
+    async def _send(self, *, free: bool) -> _Exchange:
+        """Wait for the rate limits and the budget, send, and account for what was sent; ``free`` of a constraint."""
         self._go_on()
         client, request, spending = self._client, self.request, self._client.shared.spending
         estimate = (0, 0)
@@ -398,7 +487,10 @@ class Attempt:
         started = await client.limiter.turn()
         await spending.reserve(reserved)
         # Only now: others may have learned while this one waited.
-        body, constrained = client.quirks.apply(request.body, constraint), client.quirks.adds(constraint)
+        way = None if free else client.quirks.way(request.constraint)
+        left = self._left()
+        body = client.quirks.apply(request.body, {} if way is None else way.fields, left)
+        self._sent_room = _room(body) if left is not None else _room(request.body)
         exchange, usage = _NOTHING, None
         begun = time.perf_counter()
         try:
@@ -411,18 +503,17 @@ class Attempt:
             if usage is None and exchange.worked:
                 used = estimate
             spending.settle(reserved, _money(client.price, used))
-            if client.limits_cost:
+            if client.limits_cost or left is not None:
                 client.observed.add(request.body, usage)
-                if exchange.worked and usage is None:
-                    client.warnings.tell(
-                        "tokens",
-                        "is served without a count of tokens: budgets use an estimate (by the length and script of the"
-                        " prompt, and the largest allowed reply)",
-                    )
+            if client.limits_cost and exchange.worked and usage is None:
+                client.warnings.tell(
+                    "tokens",
+                    "is served without a count of tokens: budgets use an estimate (by the length and script of the"
+                    " prompt, and the largest allowed reply)",
+                )
             self._incurred.add(usage, client.price, time.perf_counter() - begun)
-        exchange.constrained = constrained
+        exchange.way = way
         if isinstance(exchange.response, Reply):
-            client.quirks.constrained = client.quirks.constrained or constrained
             self._take(exchange.response, body, exchange.json)
         return exchange
 
@@ -471,7 +562,7 @@ class Attempt:
         # Some gateways repeat the key in what they answer: nothing of it is to be stored, shown or read.
         data = client.secret.cut_response(data)
         # Nothing can be left out of a question to an application, whatever its error names.
-        rejected = status in (400, 422)
+        rejected = status in _REJECTION_STATUSES
         params: dict[str, Any] = {}
         if rejected and not endpoint.application:
             params = orjson.loads(body)
@@ -483,8 +574,8 @@ class Attempt:
             return _Exchange(reply, status, worked=True, json=response.json)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
-        if isinstance(response, Fatal) and status == 401 and client.keyless:
-            response = Fatal(f"{response.reason} ({_NO_KEY})")
+        if isinstance(response, Retry) and response.kind == UNEXPLAINED and client.keyless and not client.proven:
+            response = Fatal(response.reason, "key")  # what LiteLLM's proxy says where no key was sent
         return _Exchange(response, status, worked=status < 300)
 
     def _not_connected(self, problem: NotConnectedError) -> Retry | Fatal:
@@ -503,7 +594,20 @@ class Attempt:
 
 def _may_be_why(exchange: _Exchange) -> bool:
     """Whether a server may have rejected the constraint that was added, without naming a parameter."""
-    return exchange.status in _REJECTION_STATUSES and not isinstance(exchange.response, Unsupported)
+    response = exchange.response
+    if isinstance(response, Fatal):
+        named = response.setting is not None
+    elif isinstance(response, Refused):
+        named = response.too_long or response.status is Status.REFUSED
+    else:
+        named = isinstance(response, Unsupported)
+    return exchange.status in _REJECTION_STATUSES and not named
+
+
+def _ignores(reply: Reply, constraint: Mapping[str, Any]) -> bool:
+    """Whether a whole reply does not have the form that a server was asked to hold it to."""
+    whole = bool(reply.text.strip()) and reply.refusal is None and reply.finish_reason in _WHOLE
+    return whole and not obeys(reply.text, constraint)
 
 
 def _money(price: Price | None, tokens: tuple[int, int]) -> float:

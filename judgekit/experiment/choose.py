@@ -116,7 +116,7 @@ class RunContest:
 
     @cached_property
     def groups(self) -> Ints | None:
-        """The group of each question, where the experiment names some."""
+        """The number of each query's unit, where some share a question or a declared group."""
         return _groups_of(self.prepared, self.questions)
 
     @cached_property
@@ -172,10 +172,11 @@ class RunContest:
 
 
 def _groups_of(prepared: Prepared, query_ids: Iterable[str]) -> Ints | None:
-    """Return the number of each question's group, where the experiment names some."""
-    if prepared.groups is None:
+    """Return the number of each query's unit, where some share a question or a declared group."""
+    units = prepared.units
+    if units is None:
         return None
-    return np.unique([prepared.groups[query_id] for query_id in query_ids], return_inverse=True)[1]
+    return np.unique([units[query_id] for query_id in query_ids], return_inverse=True)[1]
 
 
 def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str]) -> Bools | None:
@@ -212,7 +213,8 @@ def contest(
     if made.groups is not None:
         groups = len(np.unique(made.groups))
         if groups < LEAST:
-            raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {groups}")
+            what = "different questions" if prepared.groups is None else "groups of questions"
+            raise UsageError(f"choose needs at least {LEAST} {what}, and there are {groups}")
     return made
 
 

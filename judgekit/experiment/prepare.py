@@ -26,6 +26,7 @@ from judgekit.collection import Collection
 from judgekit.context import Context
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
+from judgekit.data.questions import PARTED, Repeats, joined, questions_of, repeats_of
 from judgekit.data.streams import note_read
 from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
@@ -51,6 +52,8 @@ class Prepared:
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
         outcome: what the decision is about.
+        questions: by query id the id of its question, the same for queries that ask the same.
+        repeats: how many queries and questions there are.
         groups, kinds: the group and the kind of each query, where the experiment names columns of them, or None.
         weights: how many questions each query stands for in a mean, where the experiment takes a sample, or None.
     """
@@ -62,9 +65,18 @@ class Prepared:
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
     outcome: SourcedOutcome = field(default_factory=SourcedOutcome)
+    questions: Mapping[str, str] = field(default_factory=dict)
+    repeats: Repeats = field(default_factory=Repeats)
     groups: Mapping[str, str] | None = None
     kinds: Mapping[str, str] | None = None
     weights: Mapping[str, float] | None = None
+
+    @property
+    def units(self) -> Mapping[str, str] | None:
+        """The unit of each query, by name: what shares a question or a group; None where each stands alone."""
+        if self.groups is None and not self.repeats.any:
+            return None
+        return joined(self.questions, self.groups or {})
 
     @property
     def trusted(self) -> str:
@@ -140,6 +152,12 @@ def prepare(
     why = incomparable(collection.runs, Measure(str(config.analysis.primary)))
     if why and config.analysis.use == CHOOSE_RUNS:  # said before anything is paid for
         collection = replace(collection, notes=(*collection.notes, f"No decision will compare these runs. {why}"))
+    questions: Mapping[str, str] = dict(zip(collection.queries, collection.queries, strict=True))
+    if config.analysis.groups != PARTED:
+        questions = questions_of(collection.queries)
+    repeats = repeats_of(collection.queries, questions)
+    counted = filter(None, [repeats.sentence, repeats.contradiction])
+    collection = replace(collection, notes=(*collection.notes, *counted))
     if referenced and first is not None and config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             check_references(collection.queries, first)
@@ -151,6 +169,8 @@ def prepare(
         measures=tuple(measures),
         ratings=ratings,
         outcome=_sourced(config, first, existing),
+        questions=questions,
+        repeats=repeats,
         groups=_groups(config, collection.queries, "groups"),
         kinds=_groups(config, collection.queries, "by"),
         weights=None if config.data.sample is None else weights,
@@ -177,7 +197,7 @@ def _measures(config: Config, collection: Collection) -> list[Measure]:
 def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> dict[str, str] | None:
     """Return what the column of the queries that a key names says of each; None without the key."""
     column: str | None = getattr(config.analysis, key)
-    if column is None:
+    if column is None or (key == "groups" and column == PARTED):
         return None
     try:
         return {query_id: query.group(column) for query_id, query in queries.items()}

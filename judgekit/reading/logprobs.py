@@ -41,7 +41,8 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
     if isinstance(reply, Unread):
         return reply
     try:
-        text = "".join(map(_token, reply.logprobs)) if reply.logprobs else reply.text
+        tokens = _tokens(reply)
+        text = "".join(tokens) if tokens else reply.text
         # The text of the tokens, not of the message: servers strip blanks from one of them, and places must agree.
         verdict = read(text, form, endpoint.thinks)
         if isinstance(verdict, Unread):
@@ -49,7 +50,14 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
         stated = read(reply.text, form, endpoint.thinks)
         if isinstance(stated, Unread) or stated.value != verdict.value:
             return Unread(Status.UNPARSED, f"the text {reply.text[:80]!r} and the tokens {text!r:.80} disagree")
-        likely = alternatives(reply, verdict.start)
+        place = _place(tokens, verdict.start)
+        # A token that holds more than the beginning of the verdict, or less, has alternatives of something else: those
+        # of "1" in "10" are no alternatives to 10.
+        if tokens and _stands_for(tokens[place], form) != verdict.value:
+            return Unread(
+                Status.UNPARSED, f"the token {tokens[place]!r:.80} does not state the verdict of {text!r:.80}"
+            )
+        likely = alternatives(reply, place)
     except ValueError as problem:
         return Unread(Status.UNPARSED, str(problem))
     chances: dict[int, float] = {}
@@ -63,15 +71,14 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
     return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
 
 
-def alternatives(reply: Reply, start: int) -> dict[str, float]:
-    """Return the probability of each text that could have stood where the token at ``start`` stands."""
-    end = 0
-    tops: Any = ()
-    for entry in reply.logprobs or ():
-        end += len(_token(entry))
-        if end > start:
-            tops = entry.get("top_logprobs") or ()
-            break
+def alternatives(reply: Reply, place: int) -> dict[str, float]:
+    """Return the probability of each text that could have stood where the token at ``place`` stands.
+
+    Raises:
+        ValueError: the reply does not say so, or what it says cannot be about that token.
+    """
+    entry = reply.logprobs[place] if reply.logprobs else {}
+    tops = entry.get("top_logprobs") or ()
     if not isinstance(tops, (list, tuple)):
         raise _malformed("top_logprobs", tops)
     if len(tops) < 2:
@@ -79,11 +86,51 @@ def alternatives(reply: Reply, start: int) -> dict[str, float]:
         raise ValueError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
     # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
-    for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in tops):
+    for token, logprob in dict.fromkeys((_token(top), _logprob(top)) for top in tops):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
     if math.fsum(chances.values()) > 1.0 + _ROUNDED:
         raise ValueError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
+    stated = _tokens(reply)[place]
+    if _bare(stated) not in map(_bare, chances):
+        # A sampled token may be less likely than all that are listed. One that is more likely would be listed, so these
+        # are the alternatives of another token.
+        chance = math.exp(_logprob(entry))
+        if chance > min(chances.values()) + _ROUNDED:
+            raise ValueError(
+                f"the alternatives to the token {stated!r:.80} are those of another token: {list(chances)}"
+            )
+        chances[stated] = chance
     return chances
+
+
+def _place(tokens: list[str], start: int) -> int:
+    """Return the place of the token that holds the character at ``start`` of all tokens' text."""
+    end = 0
+    for place, token in enumerate(tokens):
+        end += len(token)
+        if end > start:
+            return place
+    return 0
+
+
+def _tokens(reply: Reply) -> list[str]:
+    """Return the texts of a reply's tokens, each the one that its alternatives belong to."""
+    entries = reply.logprobs or []
+    tokens = [_token(entry) for entry in entries]
+    # llama-server holds text back that may be the beginning of a stop, and gives it to a later token; the alternatives
+    # still tell which text is whose, by the token's number.
+    own = [_own_text(entry, token) for entry, token in zip(entries, tokens, strict=True)]
+    return own if "".join(own) == "".join(tokens) else tokens
+
+
+def _own_text(entry: Mapping[str, Any], token: str) -> str:
+    """Return the text that the alternatives of an entry give to its own token; what the entry says, if none does."""
+    number, tops = entry.get("id"), entry.get("top_logprobs")
+    if type(number) is int and isinstance(tops, list):
+        for top in tops:
+            if isinstance(top, dict) and top.get("id") == number and isinstance(top.get("token"), str):
+                return str(top["token"])
+    return token
 
 
 def _token(entry: Any) -> str:
@@ -106,9 +153,14 @@ def _malformed(what: str, found: Any) -> ValueError:
     return ValueError(f"the reply's logprobs are malformed: where {what} should be is {str(found)[:80]!r}")
 
 
+def _bare(token: str) -> str:
+    """Return a token's text without the blanks and signs around it, which servers write here and not there."""
+    return _EDGES.sub("", token).casefold()
+
+
 def _stands_for(token: str, form: Form) -> int | None:
     """Return the one verdict that a token is, or begins; None if there is none or more than one."""
-    text = _EDGES.sub("", token).casefold()
+    text = _bare(token)
     # "1" begins "10", but a word that is an option of its own is nothing else's beginning.
     if not text or text in form.values:
         return form.values.get(text)

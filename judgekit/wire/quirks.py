@@ -1,15 +1,17 @@
-"""What is known of odd servers: one file of rules, each with the case that taught it.
+"""What responses mean, and what is learned of odd servers.
 
-`read_response` says what a response means: one pure function, so that every fault has a test without a server. Nothing
-here knows model names. The order of the questions matters: a 400 about the length of one prompt may also mention
-``max_tokens``, and a 429 about an empty account will not heal by waiting.
+`read_response` says what a response means: one pure function, so that every fault has a test without a server. The
+order of the questions matters: a 400 about the length of one prompt may also mention ``max_tokens``, and a 429 about an
+empty account will not heal by waiting.
 
-`ServerQuirks` holds what was learned of one model at one endpoint. A 400 or 422 that names a parameter of the body
-swaps ``max_tokens`` and ``max_completion_tokens``, or drops the parameter; that is remembered for the endpoint and
-model, told once and stored with each reply (the body really sent). The identity of a request does not change by it.
+`ServerQuirks` holds what was learned of one model at one endpoint. A refusal that names a parameter of the body swaps
+``max_tokens`` and ``max_completion_tokens``, lowers its number to what the server allows, or drops the parameter; one
+that names the model's context limits the room for replies. That is remembered for the endpoint and model, told once and
+stored with each reply (the body really sent). The identity of a request does not change by it.
 
-A constraint is added here to what was asked for, so that it is no part of a request's identity: a server that does not
-take it is sent what was asked for alone. What a server that ignores it replies is read as it comes.
+A constraint is added here to what was asked for, so that it is no part of a request's identity. It is stated in the
+first way that the server neither refuses nor ignores (`judgekit.wire.constraints`); where there is none, what was asked
+for is sent alone. What a server that ignores it replies is read as it comes.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import math
 import re
 import time
 import zlib
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -28,59 +31,14 @@ from typing import Any, Final
 import orjson
 
 from judgekit.data.tables import Status
-from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.types import CONSTRAINTS, SHOWN, TooLargeError, chosen, tokens_used
+from judgekit.wire.constraints import Kind, Way, kind_of, ways
+from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.refusals import CURES, NO_KEY, ROOMS, Said, Setting, shortened
+from judgekit.wire.types import TooLargeError, chosen, tokens_used
 
-# One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
-# context size"; TGI: "Input validation error: `inputs` tokens"; LiteLLM says it with 500: "prompt is too long".
-_CONTEXT: Final = re.compile(
-    r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
-    r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"
-    r"|exceeds? .{0,40}(token|context) limit",
-    re.IGNORECASE,
-)
-
-# One prompt is not answered. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403.
-_MODERATED: Final = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
-
-# A 429 that waiting does not heal. OpenAI: "check your plan and billing details"; gateways: "credit balance".
-_UNPAID: Final = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
-
-# A 400 about the settings, though the server answered before: a key that expired, a model that was unloaded.
-_MISCONFIGURED: Final = re.compile(
-    r"(invalid|incorrect|missing|wrong|expired|revoked|no|valid) (\w+ )?api[ _-]?key|invalid_api_key|model_not_found"
-    r"|api[ _-]?key (\w+ )?(not|is|invalid|incorrect|missing|expired|required)\b|(unknown|invalid|no such) model\b"
-    r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)",
-    re.IGNORECASE,
-)
-
-_WRONG_CODE: Final = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
-_ONE_VALUE: Final = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
-# A wrong value says nothing against the parameter, since another request's value may be right. But where a server takes
-# a single value, or none that is zero (TGI: "temperature must be strictly positive"), leaving the parameter out heals.
-_WRONG_VALUE: Final = re.compile(
-    r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
-    rf"|valid range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
-    re.IGNORECASE,
-)
-
-# Several words in quotes are taken from the request, so the error is not about what they mention: a prompt with
-# control characters "near 'the temperature of'" says nothing of the temperature.
-_ECHO: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
-
-_LOCATION: Final = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
-# FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input.
-_SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
-
-_NO_PARAM: Final = frozenset({"", "none", "null", "body"})
-# Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant.
-_AMBIGUOUS: Final = frozenset({"n", "stop", "user", "seed", "tools", "store"})
-
-_FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
-"""What no request can do without."""
-
-_SHOWN: Final = 300
 _FEW: Final = 16
+"""Bytes that are no text by their first ones, if they are so many."""
+
 # How bytes begin that gzip or zlib packed; no JSON and no page begins so, whatever the headers say.
 _PACKED: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
@@ -91,6 +49,9 @@ _SWAP: Final = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
 }
+
+_FEWEST: Final = 2
+"""A verdict's probability needs at least one alternative beside the token that was taken."""
 
 # Without the first the second is an error of its own.
 _TOGETHER: Final = {"logprobs": ("logprobs", "top_logprobs")}
@@ -104,10 +65,12 @@ class Accepted:
     json: dict[str, Any]
 
 
+SETTINGS: Final = "the key, the model or the address was refused"
 THROTTLED: Final = "the server asked to slow down"
 DOWN: Final = "no connection, or no answer in time"
 OVERSIZED: Final = "the reply was too large"
 MALFORMED: Final = "the server's HTTP headers break the rules"
+UNEXPLAINED: Final = "the server reported an error without a reason"
 UNUSABLE: Final = "the server reported an error, or sent no usable reply"
 
 
@@ -137,26 +100,47 @@ class Refused:
         status: what the request's unit gets.
         plain: whether the server said that it is about this request (its length, its content); otherwise that is
             only concluded from other requests having worked.
+        too_long: whether the prompt, or the prompt and the room for its reply, is too long.
+        value: whether a parameter's value is refused, as all requests of a labeler have it.
+        context: the tokens that prompt and reply may have together, where the server says so.
+        prompt: the tokens of the prompt, where the server counted them.
     """
 
     reason: str
     status: Status = Status.FAILED
     plain: bool = True
+    too_long: bool = False
+    value: bool = False
+    context: int | None = None
+    prompt: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The server does not take this parameter of the body."""
+    """The server does not take this parameter of the body, or only numbers up to ``most``."""
 
     param: str
     reason: str
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """It will never work for any request."""
+    """It will never work for any request.
+
+    Attributes:
+        reason: what was said.
+        setting: the setting that it is about, where that is known.
+    """
 
     reason: str
+    setting: Setting | None = None
+
+    def cured(self, keyless: bool) -> str:
+        """Return the reason with what mends it; ``keyless`` where no key was sent."""
+        if self.setting is None:
+            return self.reason
+        return f"{self.reason} ({NO_KEY if keyless and self.setting == 'key' else CURES[self.setting]})"
 
 
 Complaint = Retry | Refused | Unsupported | Fatal
@@ -164,46 +148,49 @@ Response = Accepted | Complaint
 
 
 def read_response(
-    status: int, headers: Mapping[str, str], data: bytes, params: Collection[str] = (), proven: bool = False
+    status: int,
+    headers: Mapping[str, str],
+    data: bytes,
+    params: Mapping[str, Any] = MappingProxyType({}),
+    proven: bool = False,
 ) -> Response:
-    """Say what a response means."""
+    """Say what a response means to a body with the fields ``params``."""
     body = _json(data)
     if body is None:
         body = _json(data.decode("utf-8-sig", "replace"))
     if 200 <= status < 300:
         return _completion(status, body, data)
     text = data.decode("utf-8", "replace")
-    error = _Error.read(body, text)
-    reason = f"{status}: {error.message}"
+    said = Said.read(body, text)
+    reason = f"{status}: {said.message}"
     if 300 <= status < 400:
         return Fatal(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
     # 529 is Anthropic's "overloaded"; a 429 about an unpaid account comes back however long one waits.
     if status == 429 or status in (503, 529):
-        if status == 429 and _UNPAID.search(error.everything):
+        if status == 429 and said.unpaid:
             return Fatal(reason)
         return Retry(reason, THROTTLED, after=retry_after(headers))
     # Such a complaint often names max_tokens as well, which the server does not refuse.
-    if _CONTEXT.search(error.everything) or status == 413:
-        return Refused(reason)
-    if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
+    if said.too_long or status == 413:
+        return Refused(reason, too_long=True, context=said.context, prompt=said.prompt)
+    if status in (400, 403, 422, 451) and said.moderated:
         return Refused(reason, Status.REFUSED)
+    if status in (400, 422, 500, 501):
+        # llama-cpp-python refuses parameters with 500; but a 500 that merely mentions one may be about anything.
+        param = said.named(params) if status < 500 or said.param else None
+        most = None if param is None else said.at_most(param, params)
+        if param is not None and (most is not None or not said.wrong_value(param)):
+            return Unsupported(param, reason, most)
     if status in (408, 409, 425) or status >= 500:
-        return Retry(reason, after=retry_after(headers))
+        if said.setting == "key":
+            return Fatal(reason, said.setting)
+        return Retry(reason, UNEXPLAINED if said.nothing else UNUSABLE, after=retry_after(headers))
     if status in (400, 422):
-        param = error.named(params)
-        # A constraint that a server cannot hold to is left out, as one that it does not know.
-        blamed = _WRONG_CODE.search(error.code) or _WRONG_VALUE.search(error.words)
-        wrong_value = param is not None and param not in CONSTRAINTS and blamed is not None
-        if param is not None and not wrong_value:
-            return Unsupported(param, reason)
-        if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
-            return Fatal(reason)
-        return Refused(reason, plain=wrong_value)
-    if status == 404:
-        reason += (
-            " (is the model id right, does base_url end as the server wants, usually in /v1, and is this its api?)"
-        )
-    return Fatal(reason)
+        if said.setting is not None or not proven:
+            return Fatal(reason, said.setting)
+        return Refused(reason, plain=False, value=said.named(params) is not None)
+    settings: Mapping[int, Setting] = {401: "key", 403: "key", 404: "address"}
+    return Fatal(reason, settings.get(status))
 
 
 def decoded(data: bytes, most: int) -> bytes:
@@ -237,13 +224,13 @@ def unusable(body: Any) -> str | None:
     if not isinstance(body, dict):
         return "no JSON object"
     if body.get("error"):
-        return f"an error in it: {_Error.read(body, str(body)).message}"
+        return f"an error in it: {Said.read(body, str(body)).message}"
     choices = body.get("choices")
     choice = chosen(body) if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         return "a JSON object without choices"
     if choice.get("error"):
-        return f"an error in its choice: {_Error.read(choice, str(choice)).message}"
+        return f"an error in its choice: {Said.read(choice, str(choice)).message}"
     if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
         return "a choice without a message"
     return None
@@ -259,95 +246,14 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
         return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")
     if isinstance(body, dict):
         if "error" not in problem:
-            problem += f": {_short(text)}"
+            problem += f": {shortened(text)}"
         return Retry(f"{status} with {problem}", usage=tokens_used(body))
     if not text.strip():
         return Retry(f"{status} with nothing where a chat completion should be")
     kind = "no whole JSON object"
     if text.lstrip().startswith("<"):
         kind = "an HTML page (login?)"
-    return Retry(f"{status} with {kind} where a chat completion should be: {_short(text)}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Error:
-    """What an error says: its message, code and parameter, and of the message the words that are its own."""
-
-    message: str
-    code: str = ""
-    param: str = ""
-    words: str = ""
-
-    @classmethod
-    def read(cls, body: Any, text: str) -> _Error:
-        """Read the shapes in use: OpenAI's, a bare message, FastAPI's detail, anything else as text."""
-        error = body.get("error", body) if isinstance(body, dict) else body
-        if isinstance(error, str):
-            return cls._plain(error)
-        if isinstance(error, dict):
-            code = f"{error.get('code') or ''} {error.get('type') or ''}"
-            detail = error.get("message") or error.get("detail")
-            if isinstance(detail, str):
-                return cls._plain(detail, code, error.get("param"))
-            if isinstance(detail, list):
-                return cls._listed(detail, code)
-        return cls._plain(text)
-
-    @classmethod
-    def _plain(cls, text: str, code: str = "", param: Any = None) -> _Error:
-        named = re.split(r"[.\[]", str(param or ""))[0]
-        if named.casefold() in _NO_PARAM:
-            named = ""
-        if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
-            messages = " ".join(message for _, message in _SAID.findall(text))
-            return cls(_short(text), code, named or place[1], messages)
-        return cls(_short(text) or "(an empty response)", code, named, _ECHO.sub(" ", _short(text)))
-
-    @classmethod
-    def _listed(cls, detail: list[Any], code: str) -> _Error:
-        """Read FastAPI's detail: what it says, not the input that it repeats."""
-        param = ""
-        messages: list[str] = []
-        sentences: list[str] = []
-        for entry in detail:
-            message, location = at(entry, "msg"), at(entry, "loc")
-            if not isinstance(message, str):
-                continue
-            messages.append(message)
-            path: list[str] = []
-            if isinstance(location, list):
-                path = [str(step) for step in location if step != "body"]
-            if path:
-                param = param or path[0]
-                message = f"{'.'.join(path)}: {message}"
-            sentences.append(message)
-        return cls(_short("; ".join(sentences) or str(detail)), code, param, " ".join(messages))
-
-    @property
-    def everything(self) -> str:
-        return f"{self.code} {self.message}"
-
-    def named(self, params: Collection[str]) -> str | None:
-        """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
-        candidates = set(params) - _FIXED
-        if self.param in candidates:
-            return self.param
-        places: list[tuple[int, str]] = []
-        for param in () if self.param else candidates:
-            edge = "['\"`]" if param in _AMBIGUOUS else r"\b"
-            place = re.search(f"{edge}{re.escape(param)}{edge}", self.words)
-            if place is not None:
-                places.append((place.start(), param))
-        return min(places)[1] if places else None
-
-
-def _short(text: str) -> str:
-    if text.lstrip().startswith("<"):
-        text = re.sub(r"<[^>]*>", " ", text)
-    plain = " ".join(text.split())
-    if len(plain) > _SHOWN:
-        return plain[:_SHOWN] + "…"
-    return plain
+    return Retry(f"{status} with {kind} where a chat completion should be: {shortened(text)}")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -381,43 +287,75 @@ class ServerQuirks:
     Attributes:
         swapped: parameters that it takes under another name.
         dropped: parameters that it does not take.
+        alternatives: the most log-probabilities of alternative tokens that it gives.
+        room: the most tokens that it allows for a reply.
+        context: the tokens that prompt and reply may have together.
         replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
-        constrained: whether it ever answered where a constraint was added.
     """
 
     swapped: dict[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
+    alternatives: int | None = None
+    room: int | None = None
+    context: int | None = None
     replies: int = 0
-    constrained: bool = False
+    _tried: Counter[Kind] = field(default_factory=Counter)
+    _taken: set[tuple[Kind, str]] = field(default_factory=set)
 
-    def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-        """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
-        if not (self.swapped or self.dropped):
+    def apply(
+        self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({}), room: int | None = None
+    ) -> bytes:
+        """Return the body as this endpoint takes it, with a constraint beside what was asked for.
+
+        ``room`` is the most tokens that the model's context leaves for the reply, where it is known.
+        """
+        if not (self.swapped or self.dropped or self.alternatives or self.room or room):
             # The body is long, and is not read: a quote in a text has a backslash, so that none is taken for a name.
             for name in sorted(constraint):
                 if f'"{name}":'.encode() not in body:
                     body = b"".join((body[:-1], b",", canonical({name: constraint[name]})[1:]))
             return body
+        most = {"top_logprobs": self.alternatives, "logprobs": self.alternatives}
+        most |= dict.fromkeys(ROOMS, min(filter(None, (self.room, room)), default=None))
         fields: dict[str, Any] = {}
         for name, value in {**constraint, **orjson.loads(body)}.items():
             taken = self.swapped.get(name, name)
+            limit = most.get(taken)
+            if limit is not None and type(value) is int:
+                value = min(value, limit)
             if taken not in self.dropped:
                 fields[taken] = value
         return canonical(fields)
 
-    def adds(self, constraint: Mapping[str, Any]) -> bool:
-        """Whether anything of a constraint is sent."""
-        return not self.dropped.issuperset(constraint)
+    def way(self, constraint: Mapping[str, Any]) -> Way | None:
+        """Return the way by which the endpoint is asked to hold to a constraint now; None where no way is left."""
+        if not constraint:
+            return None
+        left = ways(constraint)[self._tried[kind_of(constraint)] :]
+        return next((way for way in left if not self.dropped.issuperset(way.fields)), None)
 
-    def refuse(self, constraint: Mapping[str, Any]) -> bool:
-        """Leave a constraint out, since a body was answered without it only; return whether that is new."""
-        if self.constrained or not self.adds(constraint):
-            return False
-        self.dropped.update(constraint)
-        return True
+    def took(self, constraint: Mapping[str, Any], way: Way) -> None:
+        """Note that a reply came where a constraint was stated in this way: a later refusal is about something else."""
+        self._taken.add((kind_of(constraint), way.name))
 
-    def learn(self, param: str) -> str | None:
-        """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
+    def takes(self, constraint: Mapping[str, Any], way: Way) -> bool:
+        """Whether a reply ever came where a constraint was stated in this way."""
+        return (kind_of(constraint), way.name) in self._taken
+
+    def rule_out(self, constraint: Mapping[str, Any], way: Way) -> str | None:
+        """Go on to the next way; return what is sent from now on, or None where another request did so already."""
+        if self.way(constraint) != way:
+            return None
+        self._tried[kind_of(constraint)] = 1 + ways(constraint).index(way)
+        following = self.way(constraint)
+        if following is None:
+            return "judgekit asks for free text from now on"
+        return f"{following.name} is sent from now on"
+
+    def learn(self, param: str, most: int | None = None) -> str | None:
+        """Note that a parameter, or a number above ``most``, is refused; return what is done, or None if nothing is."""
+        if most is not None:
+            return self._lower(param, most)
         if param in self.swapped.values():
             return None
         if param in _SWAP and param not in self.swapped:
@@ -427,3 +365,18 @@ class ServerQuirks:
         if param in self.swapped:
             return f"{param} is sent as {self.swapped[param]}"
         return f"{param} is left out"
+
+    def _lower(self, param: str, most: int) -> str | None:
+        """Note the largest number that is allowed of a parameter."""
+        if param in ROOMS:
+            self.room = min(most, self.room or most)
+            return f"at most {self.room:,} are sent"
+        if most < _FEWEST:
+            return None
+        self.alternatives = min(most, self.alternatives or most)
+        return f"log-probabilities of {self.alternatives} alternatives are asked for"
+
+    def learn_context(self, context: int) -> str:
+        """Note the tokens that prompt and reply may have together; return what is done about it."""
+        self.context = min(context, self.context or context)
+        return f"has a context of {self.context:,} tokens: a reply gets no more room than the prompt leaves"

@@ -404,6 +404,8 @@ def chosen(body: Mapping[str, Any]) -> Any:
 
 def _paired(logprobs: Any) -> dict[str, Any] | None:
     """Return a completion's log-probabilities, which are lists side by side, as a list of tokens."""
+    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+        return logprobs  # llama-server's are in the shape of a chat completion's
     if not isinstance(logprobs, dict) or not isinstance(logprobs.get("tokens"), list):
         return None
     tokens = logprobs["tokens"]

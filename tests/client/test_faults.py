@@ -153,11 +153,14 @@ def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server, fau
 
 
 def test_what_came_and_what_is_in_flight_when_a_key_is_revoked_is_kept(fault_server, tmp_path):
-    fault_server.answer = lambda body, seen: (
-        error(401, "Revoked.") if body["messages"][0]["content"] == UNITS[15] else completion("yes", delay_s=0.3)
-    )
+    def answer(body, seen):
+        return error(401, "Revoked.") if len(fault_server.seen) > 19 else completion("yes", delay_s=0.3)
+
+    fault_server.answer = answer
     run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=10)
     assert "Revoked." in run.stopped
+    assert "api_key_env" in run.stopped
+    assert len(fault_server.seen) <= 19 + 10
     fault_server.answer = lambda body, seen: "yes"
     assert Run(fault_server.base_url, UNITS, tmp_path).usage.cached == 19
 

@@ -1,5 +1,6 @@
 """A run that ended can be run again, whatever failed in it: only what is missing is asked for, and nothing stops it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -88,15 +89,17 @@ class Twice(Ask):
         return [] if len(replies) > 1 else super().requests(unit, ())
 
 
-def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path):
+def test_more_room_than_a_server_has_is_lowered_once_and_paid_for_once(tmp_path):
     said = "max_tokens is too large: 8192. It must be less than or equal to 4096."
     transport = ScriptedTransport(lambda body: error(400, said) if body.get("max_tokens") == 8192 else "yes")
-    for _ in range(3):
+    for notes in (1, 0, 0):
         with Session(tmp_path, transports=lambda _: transport) as session:
-            found = run_sync(collect(session, UNITS[:60], Twice(Endpoint("here", URL, "m"))))
-        assert [texts(found[unit]) for unit in UNITS[:60]] == [["yes", f"failed: 400: {said}"]] * 60
-        assert session.notes == []
-    assert len(transport.sent) == 60 + 3 * 60
+            found = run_sync(collect(session, UNITS[:60], Twice(Endpoint("here", URL, "m", concurrency=4))))
+        assert [texts(found[unit]) for unit in UNITS[:60]] == [["yes", "yes"]] * 60
+        assert len(session.notes) == notes
+    asked = Counter(body["max_tokens"] for body in transport.sent)
+    assert (asked[1024], asked[4096]) == (60, 60)
+    assert asked[8192] <= 4, "those in flight"
 
 
 @pytest.mark.parametrize("reason", ["Paused", "max_output_tokens", "network_error", "length"])

@@ -44,7 +44,8 @@ def test_tokens_of_the_same_text_add_up() -> None:
 
 def test_a_token_that_begins_several_verdicts_counts_for_none() -> None:
     form = Form((("Partly", 1), ("Perfectly", 2), ("No", 0)))
-    reply = said(token(("Par", log(0.6)), ("P", log(0.3)), ("Perf", log(0.1)), text="Partly"), text="Partly")
+    first = token(("Par", log(0.6)), ("P", log(0.3)), ("Perf", log(0.1)), text="Par")
+    reply = said(first, token(("tly", -0.1), ("ts", -3.0), text="tly"), text="Partly")
     assert shares(reply, form) == (pytest.approx({1: 6 / 7, 2: 1 / 7}), pytest.approx(0.7))
     form = Form((("1", 1), ("10", 10)))
     reply = said(token(("1", log(0.6)), ("10", log(0.4)), text="1"), text="1")
@@ -108,6 +109,39 @@ def test_probabilities_that_cannot_be_are_no_verdict_but_what_rounding_lifted_ab
 def test_tokens_of_another_verdict_than_the_text_are_no_verdict() -> None:
     for text in ("No", "", "It depends."):
         assert "disagree" in unread(said(token(("Yes", log(0.9)), ("No", log(0.1))), text=text)).reason
+
+
+def numbered(number: int, text: str, logprob: float, *likely: tuple[int, str, float]) -> dict[str, Any]:
+    """Return an entry as llama-server sends it: tokens have numbers, by which the alternatives tell their texts."""
+    tops = [{"id": i, "token": t, "logprob": p} for i, t, p in likely]
+    return {"id": number, "token": text, "logprob": logprob, "top_logprobs": tops}
+
+
+# llama-server b10434 holds back what may begin a stop; the text comes with a later token.
+MOVED = [
+    numbered(1, "", -0.3, (1, "Yes", -0.3), (2, "No", -1.5)),
+    numbered(3, "Yes.", -0.2, (3, ".", -0.2), (4, " No", -3.0)),
+]
+
+
+def test_text_that_a_stop_moved_to_a_later_token_is_read_at_the_token_that_it_is_of() -> None:
+    assert shares(said(*MOVED, text="Yes."))[0] == pytest.approx({1: 0.7685, 0: 0.2315}, abs=1e-4)
+
+
+def test_a_verdict_is_never_read_from_the_alternatives_of_another_token() -> None:
+    unnumbered = [{name: value for name, value in entry.items() if name != "id"} for entry in MOVED]
+    assert "another token" in unread(said(*unnumbered, text="Yes.")).reason
+    longer = said(token(('score":Yes', -0.1), ("No", -2.5), text='score":Yes'), text='score":Yes')
+    assert unread(longer).status is Status.UNPARSED
+    ten = Form((("1", 1), ("10", 10), ("0", 0)))
+    first = token(("1", log(0.7)), ("0", log(0.3)), text="1")
+    found = distribution(said(first, token(("0", -0.1), ("1", -3.0), text="0"), text="10"), ten, SERVER)
+    assert isinstance(found, Unread), "the first token of 10 is that of 1"
+
+
+def test_a_sampled_token_that_is_less_likely_than_all_listed_ones_counts_itself() -> None:
+    entry = {**token(("Sure", log(0.6)), ("No", log(0.3))), "token": "Yes", "logprob": log(0.05)}
+    assert shares(said(entry)) == (pytest.approx({1: 1 / 7, 0: 6 / 7}), pytest.approx(0.35))
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "error", "abort", "content_filter"])

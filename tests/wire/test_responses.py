@@ -33,7 +33,7 @@ def openai(message: str, **fields: object) -> bytes:
     ],
 )
 def test_complaints_about_one_request_reject_it_alone(status, data, expected):
-    verdict = read_response(status, {}, data, ("max_tokens", "messages"))
+    verdict = read_response(status, {}, data, {"max_tokens": 9, "messages": []})
     assert isinstance(verdict, Refused)
     assert verdict.status is expected
 
@@ -44,7 +44,10 @@ def test_passing_trouble_is_worth_another_try_and_overload_throttles(status):
     assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", **cause, after=3.0)
 
 
-PARAMS = ("model", "messages", "temperature", "max_tokens", "response_format", "n", "stop", "user")
+PARAMS = {
+    **{"model": "m", "messages": [], "temperature": 0, "max_tokens": 8192, "response_format": {}, "n": 1},
+    **{"stop": ["x"], "user": "me", "logprobs": True, "top_logprobs": 20},
+}
 
 
 @pytest.mark.parametrize(
@@ -97,20 +100,117 @@ def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words():
     assert read_response(422, {}, data, PARAMS) == Fatal("422: messages.0.content: no text")
 
 
+# As OpenAI, DeepSeek, Anthropic, Alibaba, Together and vLLM 0.32 word it.
+NUMBERS = [
+    ("max_tokens", 4096, "max_tokens is too large: 8192. This model supports at most 4096.", {"param": "max_tokens"}),
+    ("max_tokens", 4096, "max_tokens must be less than or equal to 4096", {}),
+    ("max_tokens", 4096, "max_tokens must be at most 4,096, got 8192", {}),
+    ("max_tokens", 4096, "The valid range of max_tokens is [1, 4096]", {}),
+    ("max_tokens", 4096, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m", {}),
+    ("top_logprobs", 5, "Invalid 'top_logprobs': 20. Expected an integer in range [0, 5]", {}),
+    ("logprobs", 5, "Requested sample logprobs of 20, which is greater than max allowed: 5", {"param": "logprobs"}),
+    ("logprobs", 1, "20 is greater than the maximum of 1 - 'logprobs'", {"param": "logprobs"}),
+]
+
+
+@pytest.mark.parametrize(("param", "most", "message", "fields"), NUMBERS)
+def test_the_largest_number_that_a_server_allows_is_learned(param, most, message, fields):
+    for proven in (False, True):
+        expected = Unsupported(param, f"400: {message}", most)
+        assert read_response(400, {}, openai(message, **fields), PARAMS, proven=proven) == expected
+
+
+def test_a_number_that_is_no_less_than_what_was_sent_is_not_learned():
+    said, sent = "max_tokens must be less than or equal to 4096", {"max_tokens": 4096}
+    assert read_response(400, {}, openai(said), sent, proven=True) == Refused(f"400: {said}", plain=False, value=True)
+
+
 @pytest.mark.parametrize(
     ("message", "fields"),
     [
-        ("max_tokens is too large: 8192. This model supports at most 4096.", {"param": "max_tokens"}),
-        ("max_tokens must be less than or equal to 4096", {}),
-        ("max_tokens must be at most 4096, got 8192", {}),
-        ("The valid range of max_tokens is [1, 4096]", {}),
         ("temperature must be between 0 and 2", {"param": "temperature"}),
         ("bad", {"param": "max_tokens", "code": "integer_above_max_value"}),
     ],
 )
 def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message, fields):
-    assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == Refused(f"400: {message}")
+    refused = Refused(f"400: {message}", plain=False, value=True)
+    assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == refused
     assert isinstance(read_response(400, {}, openai(message, **fields), PARAMS), Fatal)
+
+
+CONTEXTS = [
+    ("'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 2048 tokens"
+     " and your request has 300 input tokens (8192 > 2048 - 300).", 2048, 300),
+    ("This model's maximum context length is 2,048 tokens. However, you requested 8192 output tokens and your prompt"
+     " contains at least 1 input tokens, for a total of at least 2049 tokens.", 2048, None),
+    ("This model's maximum context length is 2048 tokens, however you requested 8492 tokens (300 in your prompt; 8192"
+     " for the completion).", 2048, 300),
+    ("Requested token count exceeds the model's maximum context length of 2048 tokens. You requested a total of 8492"
+     " tokens: 300 tokens from the input messages and 8192 tokens for the completion.", 2048, 300),
+    ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 300 `inputs` tokens and 8192"
+     " `max_new_tokens`", 2048, 300),
+    ("input length and `max_tokens` exceed context limit: 300 + 8192 > 2048, decrease input length or `max_tokens`",
+     2048, 300),
+    ("request (300 tokens) exceeds the available context size (2048 tokens), try increasing it", 2048, 300),
+    ("prompt is too long: 300 tokens > 200 maximum", 200, 300),
+    ("context_length_exceeded", None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "context", "prompt"), CONTEXTS)
+def test_the_context_and_the_prompts_tokens_are_read_from_the_refusal(message, context, prompt):
+    expected = Refused(f"400: {message}", too_long=True, context=context, prompt=prompt)
+    assert read_response(400, {}, openai(message), PARAMS) == expected
+
+
+def test_numbers_in_fields_of_their_own_go_before_words():
+    data = openai("request exceeds the context size (1 tokens)", n_ctx=4096, n_prompt_tokens=45031)
+    verdict = read_response(400, {}, data, PARAMS)
+    assert isinstance(verdict, Refused)
+    assert (verdict.context, verdict.prompt) == (4096, 45031)
+
+
+LOCATED = (
+    "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'),"
+    " 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+
+
+def test_a_server_error_that_says_where_the_fault_is_names_a_parameter():
+    """llama-cpp-python 0.3.36 refuses a response_format with 500."""
+    assert read_response(500, {}, openai(LOCATED), PARAMS) == Unsupported("response_format", f"500: {LOCATED}")
+    mentioned = "cannot read the temperature of the device"
+    assert read_response(500, {}, openai(mentioned), PARAMS) == Retry(f"500: {mentioned}")
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "setting"),
+    [
+        (401, openai("no"), "key"),
+        (403, openai("no"), "key"),
+        (404, openai("no"), "address"),
+        (400, openai("No connected db.", type="no_db_connection"), "key"),
+        (400, openai("Authentication Error, Invalid proxy server token passed", type="auth_error"), "key"),
+        (500, openai("Authentication Error: invalid API key"), "key"),
+        (400, openai("Server is pinned to 'a', but the request asks for 'b'"), "model"),
+        (400, openai("The model `x` does not exist", code="model_not_found"), "model"),
+        (400, openai("hm"), None),
+        (301, b"", None),
+        (429, openai("Please check your plan and billing details."), None),
+    ],
+)
+def test_what_is_about_the_settings_says_which(status, data, setting):
+    verdict = read_response(status, {}, data, PARAMS)
+    assert isinstance(verdict, Fatal)
+    assert verdict.setting == setting
+
+
+def test_what_a_gateway_was_told_is_shown():
+    told = json.dumps({"error": {"message": "maximum context length is 2048 tokens"}})
+    data = body(error={"message": "Provider returned error", "code": 400, "metadata": {"raw": told}})
+    verdict = read_response(400, {}, data, PARAMS)
+    assert isinstance(verdict, Refused)
+    assert verdict.context == 2048
 
 
 @pytest.mark.parametrize(
@@ -250,7 +350,7 @@ json_values = st.recursive(
     st.binary() | json_values.map(lambda value: json.dumps(value).encode()),
 )
 def test_no_response_is_too_strange(status, headers, data):
-    verdict = read_response(status, headers, data, ("temperature", "max_tokens", "messages"))
+    verdict = read_response(status, headers, data, {"temperature": 0, "max_tokens": 9, "messages": []})
     if isinstance(verdict, Accepted):
         assert status < 300
         assert isinstance(verdict.json["choices"][0], dict)

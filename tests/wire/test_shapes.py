@@ -100,6 +100,15 @@ def test_log_probabilities_are_read_in_the_shape_of_completions():
     assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", (7, 2), ("m-1", ""), "stop")
 
 
+def test_log_probabilities_of_a_completion_in_the_shape_of_a_chat_are_read():
+    """llama-server b10434 answers /v1/completions so."""
+    tops = [{"id": i, "token": token, "logprob": p} for i, (token, p) in enumerate({" Yes": -0.3, " No": -1.5}.items())]
+    raw = completed(" Yes", logprobs={"content": [{**tops[0], "top_logprobs": tops}]})
+    judge = build("judge(read=logprobs)", Here())
+    (label,) = judge.label(Unit(PARIS, (DOC,)), [Reply("k", json.dumps(raw))])
+    assert label.relevance == pytest.approx(0.7685, abs=1e-4)
+
+
 @pytest.mark.parametrize("spec", ["judge", "judge(prompt=graded-json)", "judge(read=logprobs)", "utility"])
 def test_labels_are_the_same_through_every_api_of_the_mock(spec, tmp_path):
     columns = ["query_id", "doc_id", "relevance", "status"]

@@ -81,10 +81,10 @@ class Material:
 
     @cached_property
     def units(self) -> Ints:
-        """Which queries go together, shape (n,): declared groups, else each by itself."""
-        # Questions that were declared to belong together are resampled together, as in the comparison.
-        groups = self.prepared.groups
-        return np.unique([q if groups is None else groups[q] for q in self.queries], return_inverse=True)[1]
+        """Which queries go together, shape (n,): those of one question or declared group, else each by itself."""
+        # As in the comparison.
+        units = self.prepared.units
+        return np.unique([q if units is None else units[q] for q in self.queries], return_inverse=True)[1]
 
     @cached_property
     def groups(self) -> Ints:

@@ -1,0 +1,134 @@
+"""Which queries are one question: those whose conversation, text and language are equal once spelling is set aside.
+
+A log, a benchmark of several rows a question and repeated answers all hold a question more than once. Counted row by
+row they would pass for as many independent questions, and make a choice look sure that is not. Whatever resamples,
+counts, splits or stops by questions asks here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from judgekit.data.documents import Queries, Query
+
+PARTED: Final = "none"
+"""The value of ``groups`` by which each query is a question of its own."""
+_END_MARKS: Final = ".?!。।؟։"
+Key = tuple[object, ...]
+
+
+def normalised(text: str) -> str:
+    """Return what two spellings of a text share: compatible characters, case, white space and end marks are equal."""
+    # Folding the case of some characters undoes their normal form.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    spaced = " ".join(folded.split())
+    bare = spaced.rstrip(_END_MARKS + " ")
+    return bare or spaced
+
+
+def question_key(query: Query) -> Key:
+    """Return what queries that are one question share: the messages before it, its text and its language."""
+    history = [(message["role"], normalised(message["content"])) for message in query.messages]
+    text = normalised(query.text)
+    # The question is often the last message, too.
+    if history and history[-1] == ("user", text):
+        history.pop()
+    return tuple(history), text, query.language.casefold()
+
+
+def alike(keys: Mapping[str, Key]) -> dict[str, str]:
+    """Return by query id the id of its question: the first, by name, of the queries with the same key."""
+    first: dict[Key, str] = {}
+    for query_id in sorted(keys):
+        first.setdefault(keys[query_id], query_id)
+    return {query_id: first[key] for query_id, key in keys.items()}
+
+
+def questions_of(queries: Queries) -> dict[str, str]:
+    """Return by query id the id of its question."""
+    return alike({query_id: question_key(query) for query_id, query in queries.items()})
+
+
+def joined(questions: Mapping[str, str], groups: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of each query's unit: what shares a question or a declared group, directly or through others.
+
+    A unit is called by its first group by name; a query without a group that stands alone has its id behind a NUL.
+    """
+    owner: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while owner.setdefault(name, name) != name:
+            owner[name] = owner[owner[name]]
+            name = owner[name]
+        return name
+
+    for query_id, question in questions.items():
+        question, group = f"\0{question}", groups.get(query_id)
+        ends = sorted({root(question), root(question if group is None else group)}, key=_groups_first)
+        # Names of groups come before those of questions, so that declared groups keep their names and their order.
+        owner[ends[-1]] = ends[0]
+    return {query_id: root(f"\0{question}") for query_id, question in questions.items()}
+
+
+def _groups_first(name: str) -> tuple[bool, str]:
+    return name.startswith("\0"), name
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How many rows there are, and of how many questions.
+
+    Attributes:
+        rows: query ids.
+        questions: the different questions that they ask.
+        contradicting: questions whose rows have different reference answers.
+    """
+
+    rows: int = 0
+    questions: int = 0
+    contradicting: int = 0
+
+    @classmethod
+    def of(cls, questions: Mapping[str, str], ids: Iterable[str], contradicting: int = 0) -> Repeats:
+        """Count some queries and their questions."""
+        own = set(ids)
+        return cls(len(own), len({questions.get(query_id, query_id) for query_id in own}), contradicting)
+
+    @property
+    def any(self) -> bool:
+        """Whether a question is repeated."""
+        return self.questions < self.rows
+
+    @property
+    def sentence(self) -> str:
+        """What is counted, as a sentence; "" where every row is a question of its own."""
+        if not self.any:
+            return ""
+        said = f"{self.rows:,} rows, {self.questions:,} different questions"
+        return f"{said} (repeated texts are one question): all limits count {self.questions:,}."
+
+    @property
+    def contradiction(self) -> str:
+        """That rows of one question differ in their reference answers, as a sentence; "" where none do."""
+        if not self.contradicting:
+            return ""
+        texts = "repeated text has" if self.contradicting == 1 else "repeated texts have"
+        return f'{self.contradicting:,} {texts} different reference answers: groups = "{PARTED}" parts them.'
+
+
+def contradicting(questions: Mapping[str, str], said: Mapping[str, AbstractSet[str] | Sequence[str]]) -> int:
+    """Return how many questions have rows of which something different is said, such as reference answers."""
+    by_question: dict[str, set[frozenset[str]]] = {}
+    for query_id, texts in said.items():
+        if texts:
+            by_question.setdefault(questions[query_id], set()).add(frozenset(map(normalised, texts)))
+    return sum(len(different) > 1 for different in by_question.values())
+
+
+def repeats_of(queries: Queries, questions: Mapping[str, str]) -> Repeats:
+    """Return how often questions are repeated, and how many repeats differ in their reference answers."""
+    references = {query_id: query.answers for query_id, query in queries.items()}
+    return Repeats.of(questions, queries, contradicting(questions, references))

@@ -1,0 +1,110 @@
+"""The ways in which servers hold a model to a form: a list of words, a JSON schema, a regular expression, a grammar.
+
+Prompts state the first way that fits their form (`Form.constraint`). Servers take different ones: vLLM all but a bare
+grammar, llama-server a schema and a grammar, SGLang a schema and a regular expression. What a server does not know it
+often ignores with 200, so that only replies show whether it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from judgekit.wire.jsontext import at, canonical, parse_json
+
+Kind = Literal["words", "object"]
+"""What a form is: one of a few words, or a JSON object with certain keys."""
+
+# What JSON allows between quotation marks, and between a key and its value.
+_STRING: Final = r'"\"" ([^"\\\x00-\x1f] | "\\" ["\\/bfnrt])* "\""'
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to state a form.
+
+    Attributes:
+        name: its name in a sentence.
+        fields: the fields of a request body that state it.
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+
+
+def kind_of(constraint: Mapping[str, Any]) -> Kind:
+    """Return what a constraint holds a reply to."""
+    return "words" if _words(constraint) else "object"
+
+
+def ways(constraint: Mapping[str, Any]) -> tuple[Way, ...]:
+    """Return the ways to state a constraint, the one that changes a reply least first."""
+    # Every request asks, and prompts have few forms.
+    return _ways(canonical(constraint))
+
+
+@lru_cache(maxsize=64)
+def _ways(stated: bytes) -> tuple[Way, ...]:
+    constraint = parse_json(stated)
+    words = _words(constraint)
+    if words:
+        return (
+            Way("a list of words", constraint),
+            Way("a JSON schema", _by_schema({"type": "string", "enum": list(words)})),
+            Way("a regular expression", {"regex": f"({'|'.join(map(re.escape, words))})"}),
+            Way("a grammar", {"grammar": f"root ::= {_choice(words)}"}),
+        )
+    schema, first = _schema(constraint), Way("a JSON schema", constraint)
+    return (first, Way("a grammar", {"grammar": _object_grammar(schema)})) if schema else (first,)
+
+
+def obeys(text: str, constraint: Mapping[str, Any]) -> bool:
+    """Whether a whole reply has the form that a constraint states; a word may stand in quotation marks, as in JSON."""
+    text = text.strip()
+    words = _words(constraint)
+    if words:
+        return text in words or text.removeprefix('"').removesuffix('"') in words
+    try:
+        said = parse_json(text)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and set(_schema(constraint).get("required", ())) <= said.keys()
+
+
+def _words(constraint: Mapping[str, Any]) -> Sequence[str]:
+    words = at(constraint, "structured_outputs", "choice")
+    return words if isinstance(words, list) else ()
+
+
+def _schema(constraint: Mapping[str, Any]) -> dict[str, Any]:
+    schema = at(constraint, "response_format", "json_schema", "schema")
+    return schema if isinstance(schema, dict) else {}
+
+
+def _by_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    named = {"name": "verdict", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _choice(values: Sequence[Any]) -> str:
+    """Return one of several literal texts in GBNF, llama.cpp's grammars."""
+    return " | ".join(json.dumps(str(value), ensure_ascii=False) for value in values)
+
+
+def _object_grammar(schema: Mapping[str, Any]) -> str:
+    """Return a flat schema as a grammar: its keys in their order, one blank after each colon and comma."""
+    members: list[str] = []
+    for key, declared in schema.get("properties", {}).items():
+        if declared.get("type") == "boolean":
+            value = '("true" | "false")'
+        elif "enum" in declared:
+            value = f"({_choice([json.dumps(value, ensure_ascii=False) for value in declared['enum']])})"
+        else:
+            value = "string"
+        members.append(f"{_choice([json.dumps(key, ensure_ascii=False) + ': '])} {value}")
+    listed = ' ", " '.join(members)
+    return f'root ::= "{{" {listed} "}}"\nstring ::= {_STRING}'
