@@ -374,6 +374,7 @@ async def _rated(
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
         name = metric.name
+        _note_published(metric, given, session)
         async for answered, score in _scored(metric, given, session, rating_stage(stage, metric)):
             answer = answered.answer
             for occurrence in given[answered]:
@@ -400,6 +401,21 @@ async def _rated(
         return QUALITY.empty()
     # Replies come in another order each time, and a table must not.
     return pd.DataFrame(rows).sort_values(["run", "depth", "query_id", "metric"], ignore_index=True)
+
+
+def _note_published(metric: AnswerMetric, given: Mapping[Answered, Sequence[Occurrence]], session: Session) -> None:
+    """Say of how many answers the published scripts' variant of a metric gives another value."""
+    # For 0.4 only: until 0.3 the published scripts' rule was the default.
+    published = metric.published
+    if published is None:
+        return
+    count = others = 0
+    for answered, occurrences in given.items():
+        count += len(occurrences)
+        if metric.read(answered, []).value != published.read(answered, []).value:
+            others += len(occurrences)
+    if others:
+        session.note(f"{metric.name}: {others:,} of {count:,} count otherwise under {published.name}", once=True)
 
 
 async def _scored(

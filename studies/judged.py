@@ -63,7 +63,7 @@ prompt = "graded"
 name = "eRAG"
 kind = "utility"
 prompt = "answer-short"
-quality = "contains"
+quality = "contains(norm=squad)"
 
 [[labelers]]
 name = "gold"
@@ -74,8 +74,8 @@ qrels = "gold.qrels"
 import = "answers.jsonl"
 answered_by = "Llama-3-8B"
 depths = [5]
-metrics = ["contains", "em", "f1"]
-outcome = "contains"
+metrics = ["contains(norm=squad)", "em(norm=squad)", "f1(norm=squad)"]
+outcome = "contains(norm=squad)"
 
 [metrics]
 measures = ["nDCG", "P", "R", "Success"]
@@ -130,7 +130,7 @@ def publish(results: Path, decision: str, model: str, folder: Path) -> Path:
     for labels in sorted((results / "labels").glob("*.qrels*")):
         shutil.copy(labels, folder / labels.name)
     rows = pd.read_csv(results / "comparison.csv", keep_default_na=False)
-    rows = rows[(rows["level"] == "query") & (rows["run"] != "all") & (rows["quality_metric"] == "contains")]
+    rows = rows[(rows["level"] == "query") & (rows["run"] != "all") & (rows["quality_metric"] == "contains(norm=squad)")]
     cells = {
         (row["labeling"], row["measure"], row["run"], row["coefficient"]): row["value"]
         for row in rows.to_dict("records")

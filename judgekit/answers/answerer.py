@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from judgekit.answers.reading import Answer, read_answer
-from judgekit.answers.text import comparable
+from judgekit.answers.text import candidate, comparable
 from judgekit.context import Context
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
@@ -222,7 +222,7 @@ def _candidates(answers: Sequence[Answer]) -> list[str]:
     candidates: dict[str, str] = {}
     for answer in answers:
         if answer.text and not answer.abstained:
-            candidates.setdefault(comparable(answer.text), answer.text)
+            candidates.setdefault(candidate(answer.text), answer.text)
     return list(candidates.values())
 
 

@@ -6,16 +6,17 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Final, Literal
 
 import regex
 from rapidfuzz.distance import LCSseq
 
+from judgekit.answers.numbers import UNIT
 from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.reading import Answer, abstains
-from judgekit.answers.text import apart, comparable, fold, is_foreign, normalize
+from judgekit.answers.text import Norm, apart, fold, is_foreign, same, same_units, squad, typographic, written
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
@@ -31,10 +32,31 @@ _UNICODE: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+")
 
 
 @dataclass(frozen=True)
-class ExactMatch(AnswerMetric):
-    """1 if the normalised answer is a reference, else 0.
+class _Normalised(AnswerMetric):
+    """A metric that normalises texts.
 
-    Where normalisation leaves nothing of a reference (``A``, ``-``), the texts as they are must be the same.
+    Attributes:
+        norm: whole (typographic marks folded, numbers whole) or squad (as the scripts of SQuAD and KILT)
+    """
+
+    norm: Norm = "whole"
+
+    @property
+    def published(self) -> AnswerMetric | None:
+        """The variant that normalises as the published scripts, where this is another one."""
+        if self.norm == "squad":
+            return None
+        return replace(self, norm="squad")
+
+
+@dataclass(frozen=True)
+class ExactMatch(_Normalised):
+    """1 if the answer is a reference, else 0.
+
+    Case, punctuation, English articles and white space do not matter, typographic marks are those of a keyboard, and
+    numbers are compared by their value. Where that leaves nothing of a reference (``A``, ``-``), the texts as they are
+    must be the same. ``norm=squad`` compares as the scripts of SQuAD and KILT do, which remove all punctuation: 1.5 and
+    15 are the same there.
 
     Scale: binary
 
@@ -48,15 +70,18 @@ class ExactMatch(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return 1.0 or 0.0."""
-        said = comparable(text)
-        return float(any(said == comparable(reference) for reference in references))
+        if self.norm == "squad":
+            said = squad(text)
+            return float(any(said == squad(reference) for reference in references))
+        return float(any(same(text, reference) for reference in references))
 
 
 @dataclass(frozen=True)
-class TokenF1(AnswerMetric):
+class TokenF1(_Normalised):
     """Common tokens with the best reference, as an F-measure.
 
-    Repeated tokens are counted. Where answer or reference has no token left after normalisation it is exact match.
+    The texts are normalised as for exact match, and repeated tokens are counted. Where answer or reference has no token
+    left it is exact match; with ``norm=squad`` it is 0, as in the scripts of SQuAD 1.1 and KILT.
 
     Scale: unit
 
@@ -70,16 +95,31 @@ class TokenF1(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return the F1 beside the best reference."""
-        return max(self._f1(text, reference) for reference in references)
+        if self.norm == "squad":
+            said = squad(text)
+            return max(_f1(said, squad(reference)) for reference in references)
+        return max(self._best_reading(text, reference) for reference in references)
 
     @staticmethod
-    def _f1(text: str, best: str) -> float:
-        said, reference = normalize(text).split(), normalize(best).split()
-        # A reference such as ? or A has no token left: F1 would be 0 whatever is answered.
-        if not said or not reference:
-            return float(comparable(text) == comparable(best))
-        common = sum((Counter(said) & Counter(reference)).values())
-        return 2 * common / (len(said) + len(reference))
+    def _best_reading(text: str, reference: str) -> float:
+        best = 0.0
+        for said in written(text):
+            for right in written(reference):
+                # A reference such as ? or A has no token left: F1 would be 0 whatever is answered.
+                if not said or not right:
+                    return float(same(text, reference))
+                # A unit is a part of its number: two sums in dollars have nothing in common.
+                said_whole, right_whole = (one.replace(f" {UNIT}", UNIT) for one in same_units(said, right))
+                best = max(best, _f1(said_whole, right_whole))
+        return best
+
+
+def _f1(text: str, reference: str) -> float:
+    said, right = text.split(), reference.split()
+    common = sum((Counter(said) & Counter(right)).values())
+    if common == 0:
+        return 0.0
+    return 2 * common / (len(said) + len(right))
 
 
 @dataclass(frozen=True)
@@ -105,15 +145,15 @@ class Accuracy(AnswerMetric):
 
     @staticmethod
     def _class(text: str) -> str:
-        return " ".join(text.casefold().split()).strip(" .,;:!?\"'`“”‘’()[]*")
+        return " ".join(typographic(text).casefold().split()).strip(" .,;:!?\"'`()[]*")
 
 
 @dataclass(frozen=True)
-class Contains(AnswerMetric):
+class Contains(_Normalised):
     """1 if a reference occurs in the answer, else 0.
 
     Lenient towards models that answer in a sentence. Whole words, one behind the other, so that ``5`` is not in ``25``.
-    The normalisation is that of exact match; where it leaves nothing of any reference, the metric does not apply.
+    The texts are normalised as for exact match; where that leaves nothing of any reference, the metric does not apply.
 
     Scale: binary
 
@@ -127,13 +167,26 @@ class Contains(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return 1.0 or 0.0."""
-        # Blanks around both, so that only whole words are found.
-        said = f" {normalize(text, whole=True)} "
-        return float(any(f" {normalize(reference, whole=True)} " in said for reference in references))
+        said = self._readings(text)
+        return float(
+            any(_holds(one, right) for reference in references for right in self._readings(reference) for one in said)
+        )
 
     def leaves(self, reference: str) -> bool:
         """Return whether there is a word to look for."""
-        return normalize(reference) != ""
+        return self._readings(reference) != ("",)
+
+    def _readings(self, text: str) -> tuple[str, ...]:
+        if self.norm == "squad":
+            return (squad(text),)
+        return written(text, whole=True)
+
+
+def _holds(text: str, reference: str) -> bool:
+    """Return whether the words of a reference stand in a text, which are both normalised."""
+    said, right = same_units(text, reference)
+    # Blanks around both, so that only whole words are found.
+    return f" {right} " in f" {said} "
 
 
 @dataclass(frozen=True)

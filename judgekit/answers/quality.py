@@ -93,6 +93,11 @@ class AnswerMetric(Spelled):
         """The LLM that is asked, if any."""
         return None
 
+    @property
+    def published(self) -> AnswerMetric | None:
+        """The variant that compares as published scripts do, where this is another one."""
+        return None
+
     def prepare(self) -> None:
         """Check the options together and look up what they name; there is a `context` now.
 

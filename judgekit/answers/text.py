@@ -1,8 +1,9 @@
-"""Texts as answers are compared: SQuAD's normalisation, what scripts write in several ways, and what a word is.
+"""Texts as answers are compared: typographic marks, numbers, what scripts write in several ways, and what a word is.
 
-Texts in Latin script are left as they are, so that results on them stay those of DPR, SQuAD and ROUGE. All that depends
-on a script is told here, by Unicode's properties of characters; only the letters that writing exchanges, the particles
-of Korean and the languages that need no more than this are listed.
+Answers are compared with typographic marks folded and numbers whole (`written`, `Text`), or as published scripts
+compare them: SQuAD's and KILT's (`squad`) and DPR's (`DprText`). All that depends on a script is told here, by
+Unicode's properties of characters; only the letters that writing exchanges, the particles of Korean and the languages
+that need no more than this are listed.
 """
 
 from __future__ import annotations
@@ -10,10 +11,16 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from functools import cached_property
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import Final, Literal
 
 import regex
+
+from judgekit.answers.numbers import MINUS, POINT, UNIT, readings
+
+Norm = Literal["whole", "squad"]
+"""How answers are compared: ``whole`` folds typographic marks and keeps numbers whole, ``squad`` does as the published
+scripts do."""
 
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
@@ -153,9 +160,9 @@ def inflected(language: str, texts: tuple[str, ...]) -> str:
 def normalize(text: str, *, whole: bool = False) -> str:
     """Return ``text`` in lower case, without ASCII punctuation, then without English articles, white space single."""
     if text.isascii():
-        return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+        return squad(text)
     text = unicodedata.normalize("NFC", fold(text).casefold())
-    # -5 and 5 are different answers; in Latin texts SQuAD's rule, which drops the sign, stays.
+    # Where numbers are not kept whole, -5 and 5 are different answers in other scripts only.
     if _holds_more(text, _SPACED_BYTES) and is_foreign(text):
         text = _SIGN.sub(" \u2212 ", text)
     text = _ARTICLES.sub(" ", text.translate(_NO_PUNCTUATION))
@@ -164,14 +171,107 @@ def normalize(text: str, *, whole: bool = False) -> str:
     return " ".join(text.split())
 
 
-def comparable(text: str) -> str:
-    """Return the text by which two answers are the same: normalised, or all but as it is where that leaves nothing."""
+def candidate(text: str) -> str:
+    """Return the text by which two candidate answers are one, as an LLM is shown them."""
+    # Older than `comparable`: identities of stored requests depend on it.
     # The band 'The The' and the grade 'A' are nothing but articles.
-    said = normalize(text)
-    if said:
-        return said
+    return normalize(text) or _bare(text)
+
+
+def comparable(text: str) -> str:
+    """Return the text by which votes count two answers as one."""
+    # An open mark such as that of 3,5 has one reading here: votes are counted, not compared in pairs.
+    return written(text)[-1] or _bare(typographic(text))
+
+
+def _bare(text: str) -> str:
     plain = " ".join(unicodedata.normalize("NFC", fold(trimmed(text)).casefold()).split())
     return plain.strip(_AROUND) or plain
+
+
+_TYPOGRAPHIC: Final = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a\u2032\u00b4\u02b9\u02bb\u02bc\uff07", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2043\u2212\ufe58\ufe63\uff0d", "-"),
+    **dict.fromkeys("\u2014\u2015", "\u2014"),
+    "\u2026": "...",
+    "\u2044": "/",
+}
+"""Quotes, dashes and dots of typography by those of a keyboard."""
+
+_MARK: Final = regex.compile(
+    # A blank that does not break parts thousands (10 000), as an apostrophe does in Switzerland.
+    r"(?P<group>(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d)))|(?P<blank>[\p{Zs}--\ ])"
+    r"|(?P<gone>[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff])"
+    rf"|[{''.join(_TYPOGRAPHIC)}]",
+    regex.VERSION1,
+)
+"""A blank, what is invisible, and a typographic mark."""
+
+_LONG_DASH: Final = "\u2014"
+_JOINING_DASH: Final = re.compile(rf"(?<=\w){_LONG_DASH}(?=\w)")
+_SYMBOL: Final = re.compile(r"(?<=[^\W\d_])(?:\+\+?|#)(?![^\W\d_])")
+"""What makes another name of a name: C++, C#, Canal+."""
+
+_SYMBOLS: Final = str.maketrans({"+": MINUS, "#": "\u01c3"})
+"""Letters, too; see `judgekit.answers.numbers`."""
+
+_REMEMBERED: Final = 1 << 14
+
+
+def typographic(text: str) -> str:
+    """Return ``text`` with the quotes, hyphens and blanks of a keyboard, and nothing invisible."""
+    if text.isascii():
+        return text
+    return str(_MARK.sub(_keyboard, text))
+
+
+def _keyboard(match: regex.Match[str]) -> str:
+    if match.lastgroup is None:
+        return _TYPOGRAPHIC[match[0]]
+    return {"group": "'", "blank": " ", "gone": ""}[match.lastgroup]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def written(text: str, *, whole: bool = False) -> tuple[str, ...]:
+    """Return the readings of an answer: its words, normalised, with typographic marks folded and numbers whole.
+
+    There are several if a mark is open: ``3,5`` is 3.5 or 3 and 5, and a long dash parts words or joins them. Two
+    answers are the same if they have a reading in common.
+    """
+    folded = _SYMBOL.sub(lambda found: found[0].translate(_SYMBOLS), typographic(fold(text)))
+    spelled = readings(folded.replace(_LONG_DASH, " "))
+    if _JOINING_DASH.search(folded):
+        spelled += readings(_JOINING_DASH.sub("-", folded).replace(_LONG_DASH, " "))
+    return tuple(dict.fromkeys(normalize(reading, whole=whole) for reading in spelled))
+
+
+def same(text: str, reference: str) -> bool:
+    """Return whether two answers are the same; where nothing is left of one, whether they are as they stand."""
+    for said in written(text):
+        for right in written(reference):
+            if not said or not right:
+                return _bare(typographic(text)) == _bare(typographic(reference))
+            alike = same_units(said, right)
+            if alike[0] == alike[1]:
+                return True
+    return False
+
+
+def same_units(said: str, reference: str) -> tuple[str, str]:
+    """Return two readings; without units (per cent, a currency) if only one of them names any."""
+    if (UNIT in said) == (UNIT in reference):
+        return said, reference
+    return _without_units(said), _without_units(reference)
+
+
+def _without_units(reading: str) -> str:
+    return " ".join(word for word in reading.split() if not word.startswith(UNIT))
+
+
+def squad(text: str) -> str:
+    """Return ``text`` as the scripts of SQuAD and KILT normalise it: lower case, no punctuation, no articles."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def trimmed(text: str) -> str:
@@ -195,47 +295,115 @@ _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 
 _THOUSANDS: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
 _PERCENT: Final = re.compile(r"(?<=\d)\s*per\s?cent\b")
+_DIGIT: Final = re.compile(r"\d")
+_NO_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
+_ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 class Text:
-    """A text in which answers are found as sequences of tokens, as DPR evaluates; an answer is one as well.
+    """A text in which answers are found as sequences of tokens; an answer is one as well.
 
-    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
-    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token. Unlike in DPR, a
-    number is also found in its other spelling: 41300 as ``41,300``, 12% as ``12 percent``.
+    Case-folded and in Unicode's decomposed form (NFD), typographic marks folded, other scripts than Latin as
+    `judgekit.answers.text` reads them. A number is found as the number that it is, in any of its spellings: ``5`` is
+    not in ``25``, ``5,000``, ``5.5`` or ``-5``.
     """
 
     def __init__(self, text: str) -> None:
-        self._folded = _fold(text)
+        self._source = text
 
     def holds(self, answer: Text) -> bool:
         """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
-        if self._holds_tokens(answer):
+        if not answer._has_digits:
+            return self._plain.holds(answer._plain)
+        if not self._has_digits:
+            return False
+        # An ordinal is no number of its own, and in a date it has lost its ending.
+        if answer._is_ordinal and self._plain.holds(answer._plain):
             return True
-        # Filings write 41,300 and 12 percent where a list of answers has 41300 and 12%.
-        with_number = any(map(str.isdigit, answer._folded))
-        return with_number and self._one_spelling._holds_tokens(answer._one_spelling)
+        # Reading numbers is slow; most passages lack the digits, however they are grouped and scaled.
+        if not any(digits in self._digits for digits in answer._significant):
+            return False
+        return any(text.holds(phrase) for text in self._numbered for phrase in answer._numbered)
 
-    def _holds_tokens(self, answer: Text) -> bool:
-        # The longest token is looked for first: it is absent from most passages, and that settles them.
-        return answer.probe in self._folded and answer._marked in self._marked
+    @property
+    def probe(self) -> str:
+        """The longest token, "" if there is none; a text without it does not hold the answer."""
+        return self._plain.probe
 
     @cached_property
-    def _one_spelling(self) -> Text:
-        """The same text with numbers spelled in one way: no separators of thousands, a sign for percent."""
-        without_separators = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), self._folded)
-        spelled = Text("")
-        spelled._folded = _PERCENT.sub("%", without_separators)
-        return spelled
+    def _has_digits(self) -> bool:
+        return _DIGIT.search(self._source) is not None
+
+    @cached_property
+    def _digits(self) -> bytes:
+        return fold(self._source).encode("utf-8", "surrogatepass").translate(None, _NO_DIGITS)
+
+    @cached_property
+    def _significant(self) -> list[bytes]:
+        """For each reading, digits that a text with the same number has: the longest, without zeros at their ends."""
+        found = []
+        for reading in self._numbered:
+            numbers = re.findall(r"\d+", reading.folded.replace(POINT, ""), re.ASCII)
+            found.append(max((number.strip("0") for number in numbers), key=len, default="").encode())
+        return found
+
+    @cached_property
+    def _is_ordinal(self) -> bool:
+        return _ORDINAL.fullmatch(self._source.strip()) is not None
+
+    @cached_property
+    def _plain(self) -> _Tokens:
+        return _Tokens(_fold(typographic(self._source).replace(_LONG_DASH, "-")))
+
+    @cached_property
+    def _numbered(self) -> tuple[_Tokens, ...]:
+        folded = typographic(fold(self._source)).replace(_LONG_DASH, " - ")
+        return tuple(_Tokens(_fold(reading)) for reading in readings(folded))
+
+
+class DprText(Text):
+    """A text in which answers are found as sequences of tokens, as DPR evaluates; an answer is one as well.
+
+    ``5`` is not in ``25``, but in ``5,000``. Unlike in DPR, a number is also found in its other spelling: 41300 as
+    ``41,300``, 12% as ``12 percent``.
+    """
+
+    def holds(self, answer: Text) -> bool:
+        """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
+        if self._plain.holds(answer._plain):
+            return True
+        # Filings write 41,300 and 12 percent where a list of answers has 41300 and 12%.
+        with_number = any(map(str.isdigit, answer._plain.folded))
+        return with_number and self._plain.in_one_spelling.holds(answer._plain.in_one_spelling)
+
+    @cached_property
+    def _plain(self) -> _Tokens:
+        return _Tokens(_fold(self._source))
+
+
+class _Tokens:
+    """A folded text as tokens, which are found before they are parted."""
+
+    def __init__(self, folded: str) -> None:
+        self.folded = folded
+
+    def holds(self, phrase: _Tokens) -> bool:
+        # The longest token is looked for first: it is absent from most passages, and that settles them.
+        return phrase.probe in self.folded and phrase._marked in self._marked
 
     @cached_property
     def probe(self) -> str:
-        """The longest token, "" if there is none; a text without it does not hold the answer."""
-        return max(_tokens(self._folded), key=len, default="")
+        return max(_tokens(self.folded), key=len, default="")
+
+    @cached_property
+    def in_one_spelling(self) -> _Tokens:
+        """The same text with numbers spelled in one way: no separators of thousands, a sign for percent."""
+        without_separators = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), self.folded)
+        return _Tokens(_PERCENT.sub("%", without_separators))
 
     @cached_property
     def _marked(self) -> str:
-        return _SEP + _SEP.join(_tokens(self._folded)) + _SEP
+        return _SEP + _SEP.join(_tokens(self.folded)) + _SEP
 
 
 def _fold(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
-from judgekit.answers.text import Text, apart, fold, inflected
+from judgekit.answers.text import DprText, Norm, Text, apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
@@ -31,11 +31,12 @@ class Containment(Labeler):
     ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
     nothing about the document.
 
-    Words are looked for as they are written, as DPR evaluates, and numbers in both of their spellings: 41300 as 41,300,
-    12% as 12 percent. Where a script has no spaces, single characters are
-    looked for, one behind the other, so that 京都 is also found in 東京都. Where a language changes the form of words
-    (Finnish, Turkish) or attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there
-    says so in its reason. The query's language tells, or else the script of the answers.
+    Words are looked for as they are written, typographic marks aside, and a number as the number that it is: 3 is not
+    in 3,500 or 3.5, while 41300 is found as 41,300, 12% as 12 percent, $4.2 billion as 4.2 billion dollars and May 18,
+    2018 as 18 May 2018. ``norm=squad`` looks for tokens, as DPR evaluates. Where a script has no spaces, single
+    characters are looked for, one behind the other, so that 京都 is also found in 東京都. Where a language changes the
+    form of words (Finnish, Turkish) or attaches others to them (Arabic, Hebrew), an answer is not found in another
+    form: a 0 there says so in its reason. The query's language tells, or else the script of the answers.
 
     Scale: binary
 
@@ -46,6 +47,7 @@ class Containment(Labeler):
     Attributes:
         max_words: skip answers with more words (10); two characters without spaces count as one word
         fields: use fields=text to leave out the title
+        norm: whole (typographic marks folded, numbers whole) or squad (tokens, as DPR evaluates)
     """
 
     kind = "containment"
@@ -53,11 +55,16 @@ class Containment(Labeler):
     needs = Needs(references=True)
     max_words: int = setting(10, least=1)
     fields: Fields | None = None
+    norm: Norm = "whole"
+
+    @property
+    def _text(self) -> type[Text]:
+        return {"whole": Text, "squad": DprText}[self.norm]
 
     @cached_property
     def _prepared(self) -> Callable[[str], Text]:
         """A memo of a pure function, so that a document of many queries is prepared once: no state that shows."""
-        return lru_cache(maxsize=_CACHED_DOCS)(Text)
+        return lru_cache(maxsize=_CACHED_DOCS)(self._text)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc; ``raw`` is the answer that was found."""
@@ -89,7 +96,7 @@ class Containment(Labeler):
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
 
         def holds_an_answer(words: str) -> bool:
-            text = Text(words)
+            text = self._text(words)
             return any(text.holds(phrase) for phrase, _ in phrases)
 
         evidence = evidence_in(shown, holds_an_answer, most)
@@ -106,7 +113,7 @@ class Containment(Labeler):
         for answer in query.answers:
             if " ".join(answer.casefold().split()).strip(" .!") in _CLASSES:
                 continue
-            text = Text(answer) if any(map(str.isalnum, answer)) else None
+            text = self._text(answer) if any(map(str.isalnum, answer)) else None
             if text is None or not text.probe:
                 reason = "no reference answer has a letter or digit"
             else:

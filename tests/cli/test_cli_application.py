@@ -118,3 +118,17 @@ def test_answers_that_an_import_leaves_out_or_leaves_empty_are_counted_as_answer
     assert "1 answer is missing" in said.err
     assert "add the missing entries to the file" in said.err
     assert "asked for again" not in said.err
+
+
+def test_a_result_says_of_how_many_answers_the_published_rule_differs(judgekit, folder):
+    (folder / "asked.jsonl").write_text(
+        '{"query_id": "q1", "text": "How far?", "answers": ["1.5"]}\n'
+        '{"query_id": "q2", "text": "Who?", "answers": ["O\'Brien"]}\n'
+        '{"query_id": "q3", "text": "Where?", "answers": ["Paris"]}\n'
+    )
+    (folder / "given.csv").write_text("query_id,answer\nq1,15\nq2,O’Brien\nq3,Paris\n", encoding="utf-8")
+    common = ["answer", "--queries", "asked.jsonl", "--import", "given.csv", "--out", "rated.csv"]
+    said = judgekit(*common, "--metric", "em", "--metric", "accuracy", code=0)
+    assert "em: 2 of 3 count otherwise under em(norm=squad)" in said.err
+    assert "accuracy:" not in said.err
+    assert "count otherwise" not in judgekit(*common, "--metric", "em(norm=squad)", code=0).err

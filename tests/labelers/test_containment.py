@@ -7,7 +7,7 @@ import pytest
 import regex
 from hypothesis import given, strategies as st
 
-from judgekit.answers.text import Text
+from judgekit.answers.text import DprText
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
@@ -25,19 +25,25 @@ def label(spec: str, answers: Sequence[str], text: str, title: str = "") -> floa
 
 
 FOUND = [
-    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "2.5 of them"), ("N/A", "the value is n/a today")),
+    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "2 or 5 of them"), ("N/A", "the value is n/a today")),
     *(("C++", "he writes C++, mostly"), ("Jeopardy!", "jeopardy, then Jeopardy! again"), ("ﬁve", "five of them")),
     *(("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang")), ("STRASSE", "eine Straße"), (".5", "some .5 percent")),
     *(("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city"), ("باريس", "هي باريس، نعم")),
     *(("41300", "sold 41,300 shares"), ("41,300", "41300 of them"), ("1234567", "US$1,234,567.")),
-    *(("12%", "a rise of 12 percent"), ("12 percent", "(12%)"), ("12 Per Cent", "up 12  percent"), ("41", "41,300")),
+    *(
+        ("12%", "a rise of 12 percent"),
+        ("12 percent", "(12%)"),
+        ("12 Per Cent", "up 12  percent"),
+        ("−5", "-5 degrees"),
+    ),
+    *(("Montmartre", "in Mont\u00admartre"), ("O'Brien", "by O’Brien"), ("1914-18", "1914–18")),
 ]
 NOT_FOUND = [
     *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("Jeopardy!", "life in jeopardy")),
     *(("John Smith", "John (Smith)"), ("Smith John", "John Smith"), ("Beyonce", "Beyoncé sang")),
     *(("41300", "on lines 41, 300 and"), ("4130", "41,30"), ("1999200", "in 1999,200"), ("12%", "12 percentiles")),
     *(("percent", "12%"), ("12300", "12,300,4"), ("2.41300", "2.41,300")),
-    *(("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("(Paris)", "in Paris"), ("−5", "-5 degrees")),
+    *(("102", "10² cells"), ("(Paris)", "in Paris"), ("5", "2.5 of them"), ("41", "41,300"), ("5", "-5 degrees")),
 ]
 
 
@@ -117,6 +123,13 @@ texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\
 
 @given(texts, texts)
 def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -> None:
-    phrase = Text(answer)
+    phrase = DprText(answer)
     if phrase.probe:
-        assert Text(text).holds(phrase) == dpr(answer, text)
+        assert DprText(text).holds(phrase) == dpr(answer, text)
+
+
+def test_the_variant_of_the_published_scripts_finds_tokens() -> None:
+    for answer, text in (("5", "2.5 of them"), ("41", "41,300"), ("41300", "41,300"), ("12%", "12 percent")):
+        assert label("containment(norm=squad)", [answer], text) == 1
+    for answer, text in (("−5", "-5 degrees"), ("O'Brien", "by O’Brien"), ("May 18, 2018", "18 May 2018")):
+        assert label("containment(norm=squad)", [answer], text) == 0

@@ -14,11 +14,11 @@ from judgekit.data.tables import QUALITY
 
 FROZEN = {
     "qrels": "0f059008eb9823c7",
-    "answers": "6f796178847477fc",
+    "answers": "32fbb69703b1c5a4",
     "scores": "6779e84a0eeb983e",
-    "comparison": "c063ba97c18883f0",
+    "comparison": "0a62f8c3ca5e2480",
     "differences": "0c34aea9c2dd9acf",
-    "report.json": "c1106c4de64750b5",
+    "report.json": "6efc27a8e27c6692",
 }
 """SHA-256 of each part of the demo's results (the first 16 digits)."""
 
