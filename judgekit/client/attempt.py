@@ -29,7 +29,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret, api_key
-from judgekit.wire.constraints import Way, obeys
+from judgekit.wire.constraints import Way, obeys, unconstrained
 from judgekit.wire.quirks import (
     DOWN,
     MALFORMED,
@@ -489,7 +489,8 @@ class Attempt:
         # Only now: others may have learned while this one waited.
         way = None if free else client.quirks.way(request.constraint)
         left = self._left()
-        body = client.quirks.apply(request.body, {} if way is None else way.fields, left)
+        asked = unconstrained(request.body) if request.free else request.body
+        body = client.quirks.apply(asked, {} if way is None else way.fields, left)
         self._sent_room = _room(body) if left is not None else _room(request.body)
         exchange, usage = _NOTHING, None
         begun = time.perf_counter()

@@ -140,15 +140,21 @@ class Asker:
         # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
         # its end: a server that looks at the last turn alone must not judge nothing.
         quoted = usable(reply)
+        # Some servers spin in blanks under a constraint, whatever the room. So a verdict that came back cut or blank is
+        # asked for without one; the identity stays. Where no verdict is asked for, the constraint is the user's wish.
+        free = bool(self.prompt.output.form.options)
+        more = {} if free else self._held[0]
         if isinstance(quoted, Unread):
             body = self._templates[1].filled(values)
-            return Request(self.endpoint, body, sample, again=True, constraint=self._held[0])
+            return Request(self.endpoint, body, sample, again=True, constraint=more, free=free)
         *turns, question = self.prompt.messages(values)
         answer = without_reasoning(quoted.text).strip()
         if answer:
             turns += [question, {"role": "assistant", "content": neutral(answer)}]
         turns.append({**question, "content": f"{question['content']}\n\n{self._once_more(values)}"})
         body = self._body(turns, self._fields[0])
+        if not answer:
+            return Request(self.endpoint, body, sample, again=True, constraint=more, free=free)
         return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
 
     def _once_more(self, values: Mapping[str, str]) -> str:

@@ -37,16 +37,20 @@ class Shown:
 
     @cached_property
     def _words(self) -> tuple[str, str]:
-        return _joined(self.text), _joined(self.except_for)
+        return f" {' '.join(self._tokens)} ", _joined(self.except_for)
+
+    @cached_property
+    def _tokens(self) -> list[str]:
+        return _folded(self.text)
 
     @cached_property
     def _spans(self) -> frozenset[tuple[str, ...]]:
-        return _spans(self.text) - _spans(self.except_for)
+        return _spans(self._tokens) - _spans(_folded(self.except_for))
 
     @cached_property
     def words(self) -> frozenset[str]:
         """The words that were shown, case-folded."""
-        return frozenset(_folded(self.text))
+        return frozenset(self._tokens)
 
     def holds(self, text: str) -> bool:
         """Whether the words of a text stand there, in this order."""
@@ -90,8 +94,7 @@ class Shown:
                 yield quoted.span(quoted.lastindex or 0)
 
 
-def _spans(text: str) -> frozenset[tuple[str, ...]]:
-    words = _folded(text)
+def _spans(words: list[str]) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(*(words[start:] for start in range(_SPAN)), strict=False))
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from judgekit.wire.jsontext import at, canonical, parse_json
+from judgekit.wire.types import CONSTRAINTS
 
 Kind = Literal["words", "object"]
 """What a form is: one of a few words, or a JSON object with certain keys."""
@@ -45,6 +46,14 @@ def ways(constraint: Mapping[str, Any]) -> tuple[Way, ...]:
     """Return the ways to state a constraint, the one that changes a reply least first."""
     # Every request asks, and prompts have few forms.
     return _ways(canonical(constraint))
+
+
+def unconstrained(body: bytes) -> bytes:
+    """Return a request body without the fields that hold a model to a form."""
+    fields = parse_json(body)
+    if CONSTRAINTS.isdisjoint(fields):
+        return body
+    return canonical({name: value for name, value in fields.items() if name not in CONSTRAINTS})
 
 
 @lru_cache(maxsize=64)

@@ -286,6 +286,7 @@ class Request:
         again: whether it is asked because the reply to an earlier one could not be used; counted apart.
         constraint: further fields of the body by which a server holds the model to the form of its reply. They are
             added when it is sent, where the server takes them, and are no part of its identity.
+        free: whether it is sent without the constraints in its body, since a reply under them came back blank or cut.
         key: the identity, see `identity`.
     """
 
@@ -294,6 +295,7 @@ class Request:
     sample: int = 0
     again: bool = field(default=False, compare=False)
     constraint: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    free: bool = field(default=False, compare=False)
     key: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -10,12 +10,14 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.reading.asker import Asker
-from judgekit.reading.prompts import load_prompt
+from judgekit.reading.asker import Asker, next_wave
+from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.reading.verdict import Verdict
-from judgekit.wire.types import Endpoint, Outcome, Reply, Request
+from judgekit.wire.constraints import unconstrained
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Reply, Request
 from tests.programs import collect
-from tests.scripted import Scripted, ScriptedTransport, error
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 ENDPOINT = Endpoint("here", "http://server.example/v1", "m")
 BINARY = load_prompt("binary")
@@ -24,11 +26,17 @@ VALUES = {"question": "q", "passages": "p"}
 
 
 class Judging:
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.asker = Asker(endpoint, BINARY)
+    def __init__(self, endpoint: Endpoint, prompt: Prompt = BINARY) -> None:
+        self.asker = Asker(endpoint, prompt)
 
     def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
         return [] if replies else [self.asker.request({"question": unit, "passages": "p"})]
+
+
+class Twice(Judging):
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        values = {"question": unit, "passages": "p"}
+        return next_wave([(self.asker, 0)], lambda: [values], replies)
 
 
 def ask(
@@ -102,3 +110,45 @@ def test_it_has_the_shape_of_the_api(api: Literal["chat", "completions"]) -> Non
 def test_nothing_goes_beside_reasoning_probabilities_or_a_constraint_of_ones_own(own: dict[str, Any]) -> None:
     held = [Asker(each, BINARY).request(VALUES).constraint for each in (ENDPOINT, replace(ENDPOINT, **own))]
     assert held == [{"structured_outputs": HELD}, {}]
+
+
+BLANKS = {
+    "cut": completion('{"reason": "x", "score":' + " \n" * 60, finish_reason="length"),
+    "empty": completion(""),
+    "blank": completion(" \n" * 60),
+}
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize("name", ["graded-json", "binary"])
+def test_what_a_constraint_made_blank_is_asked_again_without_it(name: str, blank: str, tmp_path: Path) -> None:
+    good = '{"reason": "x", "score": 3}' if name == "graded-json" else "Yes"
+
+    def script(body: dict[str, Any]) -> Scripted | str:
+        return BLANKS[blank] if CONSTRAINTS & body.keys() else good
+
+    transport, program = ScriptedTransport(script), Twice(ENDPOINT, load_prompt(name))
+    with Session(tmp_path, transports=lambda _: transport, backoff_s=0.001) as session:
+        found = run_sync(collect(session, ["u0", "u1"], program))
+    verdicts = [program.asker.stated(outcomes[-1]) for outcomes in found.values()]
+    assert [verdict.value for verdict in verdicts if isinstance(verdict, Verdict)] == [3 if name != "binary" else 1] * 2
+    assert [bool(CONSTRAINTS & body.keys()) for body in transport.sent].count(True) == 2
+    assert len(transport.sent) == 4
+
+
+def test_the_identity_of_what_is_asked_again_stays() -> None:
+    cut = Reply("k", '{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}]}')
+    again = Asker(ENDPOINT, load_prompt("graded-json")).again(VALUES, cut)
+    assert again.free
+    assert again.constraint == {}
+    fields = json.loads(again.body)
+    assert (fields["max_tokens"], "response_format" in fields) == (8 * 512, True)
+    assert unconstrained(again.body) == canonical({k: v for k, v in fields.items() if k != "response_format"})
+    assert unconstrained(b'{"a":1}') == b'{"a":1}'
+
+
+def test_an_answer_keeps_the_constraint_of_its_user() -> None:
+    own = replace(ENDPOINT, params={"response_format": {"type": "json_object"}})
+    cut = Reply("k", '{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}]}')
+    assert not Asker(own, load_prompt("answer-short")).again(VALUES, cut).free
+    assert Asker(own, BINARY).again(VALUES, cut).free

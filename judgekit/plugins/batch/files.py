@@ -22,6 +22,7 @@ from judgekit.data.streams import check_outputs, lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
+from judgekit.wire.constraints import unconstrained
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
 from judgekit.wire.types import ROUTES, Endpoint, Program, Request, tokens_used
@@ -79,7 +80,7 @@ class _Files:
     def write(self, request: Request) -> None:
         """Write a line into the file of its endpoint and model; begin another one if it is full."""
         endpoint = request.endpoint
-        fields = request.key.encode(), ROUTES[endpoint.api].encode(), request.body
+        fields = request.key.encode(), ROUTES[endpoint.api].encode(), _sent(request)
         # Put together from bytes: the body goes out as it is hashed, and is not parsed.
         line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % fields
         whom = endpoint.name, endpoint.identity, endpoint.model
@@ -135,13 +136,18 @@ def export_batch(
     return result
 
 
+def _sent(request: Request) -> bytes:
+    """Return the body that goes out."""
+    return unconstrained(request.body) if request.free else request.body
+
+
 def _waiting(request: Request) -> Record:
     return Record(
         request.key,
         request.endpoint.identity,
         sample=request.sample,
         body=request.body.decode(),
-        sent=None,
+        sent=_sent(request).decode() if request.free else None,
         reply=None,
         usage=None,
         time=time.time(),

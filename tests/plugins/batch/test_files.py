@@ -158,3 +158,19 @@ def test_a_file_that_ends_in_the_middle_of_a_line_is_refused(store: Store, tmp_p
         import_batch(store, result)
     with pytest.raises(UsageError, match=r"\.jsonl"):
         export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")
+
+
+class Free:
+    """Asks one request whose body holds the model to a form, and that is sent without that."""
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        body = b'{"messages":[{"content":"u"}],"model":"m","response_format":{"type":"json_object"}}'
+        return [] if replies else [Request(HERE, body, free=True)]
+
+
+def test_a_request_that_is_free_of_constraints_goes_out_without_them(store: Store, tmp_path: Path) -> None:
+    export_batch(store, ["u"], Free(), tmp_path / "b.jsonl")
+    (line,) = rows(tmp_path / "b.jsonl")
+    (request,) = Free().requests("u", [])
+    assert line["body"] == {"messages": [{"content": "u"}], "model": "m"}
+    assert line["custom_id"] == request.key
