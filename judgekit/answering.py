@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from judgekit.client.stages import StageUnit
 from judgekit.collection import Collection
 from judgekit.context import Context
 from judgekit.data.documents import Queries, Unit
+from judgekit.data.frames import AsDocs, AsQueries
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
@@ -232,6 +233,36 @@ def import_answers(
     return answerings
 
 
+def passages_of(
+    answerings: Sequence[Answering],
+    queries: AsQueries,
+    docs: AsDocs | None,
+    runs: Sequence[Run],
+    cache: str | Path | None,
+) -> Collection | None:
+    """Return the collection from which imported answers were made; None where no metric looks at their passages.
+
+    Raises:
+        UsageError: a metric looks at passages, and what is given does not say which an answer was made from.
+    """
+    looking = [metric.name for metric in answerings[0].metrics if metric.needs_docs]
+    if not looking:
+        return None
+    needs = f"{' and '.join(looking)}: rating an answer by the passages that it was made from"
+    if docs is None or not runs:
+        raise UsageError(f"{needs} needs the documents and the runs (--docs and --run; in Python docs and runs)")
+    depths: set[Any] = set()
+    for answering in answerings:
+        if isinstance(answering.answerer, Imported):
+            for occurrences in answering.answerer.given.values():
+                depths.update(occurrence.depth for occurrence in occurrences)
+    if None in depths:
+        raise UsageError(
+            f"{needs} needs the number of its documents: add a column depth to the answers, or give one depth"
+        )
+    return Collection.make(queries, docs, runs, max(1, *map(int, depths)), cache=cache)
+
+
 def check_references(queries: Queries, answering: Answering) -> None:
     """Refuse to pay for answers that cannot be rated."""
     names = []
@@ -326,10 +357,13 @@ def _with_docs(imported: Imported, answering: Answering, collection: Collection 
     given: dict[Answered, list[Occurrence]] = {}
     for answered, occurrences in imported.given.items():
         for occurrence in occurrences:
-            top: Sequence[str] = ()
+            query_id = answered.query.query_id
+            shown: Sequence[str] = ()
             if occurrence.run in runs and occurrence.depth:
-                top = runs[occurrence.run].top(answered.query.query_id, int(occurrence.depth))
-            answered_from = replace(answered, docs=tuple(collection.docs.get(top)))
+                shown = runs[occurrence.run].top(query_id, int(occurrence.depth))
+                # The same documents, in the order in which the application showed them: [1] cites the first of these.
+                shown = (imported.contexts or {}).get((occurrence.run, occurrence.depth, query_id), shown)
+            answered_from = replace(answered, docs=tuple(collection.docs.get(shown)))
             given.setdefault(answered_from, []).append(occurrence)
     return replace(imported, given=given)
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
+from judgekit.answering import (
+    answer_modes,
+    answer_stage,
+    answers_asked,
+    build_answerings,
+    import_answers,
+    passages_of,
+)
 from judgekit.answers.quality import AnswerMetric
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
@@ -99,7 +106,8 @@ def answer(
 
     Args:
         queries: as for `label`.
-        docs: as for `label`; like the next two not needed for imported answers.
+        docs: as for `label`; like the next two needed for imported answers only where a metric looks at the passages
+            that an answer was made from (`grounded`, `citation_precision`, `citation_recall`).
         runs: as for `label`.
         depths: the numbers of documents k, or one. 0 is answering without any document (closed book), the control.
         endpoints: the LLM, or several: the first one answers; or your own application, see `Endpoint`.
@@ -131,6 +139,7 @@ def answer(
         resources, asked = context_of(endpoints, "title+text"), as_queries(queries)
         ranked = [] if runs is None else as_runs(runs)
         ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted)
+        collection = passages_of(ways, asked, docs, ranked, asking.cache)
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")

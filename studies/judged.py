@@ -130,7 +130,9 @@ def publish(results: Path, decision: str, model: str, folder: Path) -> Path:
     for labels in sorted((results / "labels").glob("*.qrels*")):
         shutil.copy(labels, folder / labels.name)
     rows = pd.read_csv(results / "comparison.csv", keep_default_na=False)
-    rows = rows[(rows["level"] == "query") & (rows["run"] != "all") & (rows["quality_metric"] == "contains(norm=squad)")]
+    rows = rows[
+        (rows["level"] == "query") & (rows["run"] != "all") & (rows["quality_metric"] == "contains(norm=squad)")
+    ]
     cells = {
         (row["labeling"], row["measure"], row["run"], row["coefficient"]): row["value"]
         for row in rows.to_dict("records")

@@ -122,7 +122,8 @@ def answer(
 ) -> None:
     r"""Answer every query from the top k documents of every run, and rate the answers.
 
-    With --import the answers come from your application, and --docs, --run and --depth are optional.
+    With --import the answers come from your application. --docs, --run and --depth are then needed only by metrics that
+    look at the passages of an answer, such as grounded.
 
     Examples:
         judgekit answer --queries queries.jsonl --docs docs.jsonl --run bm25.trec --depth 5 \
@@ -152,7 +153,7 @@ def answer(
     table = asked.carry_out(
         quality_table,
         queries=queries,
-        docs=docs,
+        docs=docs or None,
         runs=runs,
         depths=depth or (),
         prompt=prompt,

@@ -164,6 +164,42 @@ def test_answers_that_were_made_from_other_documents_than_their_run_is_are_refus
             check_contexts(found, runs)
 
 
+PASSAGES = {"d1": {"text": "The city is Paris"}, "d2": {"text": "Somewhere else"}, "d3": {"text": "Paris"}}
+LISTS = {"a": {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}}
+JUDGE = jk.Endpoint("judge", URL, "m")
+
+
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [
+        ("run,depth,query_id,answer\na,2,q1,Paris [1].\n", 1.0),
+        ("depth,query_id,answer\n2,q1,Paris [2].\n", 0.0),
+        ("depth,query_id,answer\n2,q1,Paris [3].\n", 0.0),
+        ("depth,query_id,answer\n3,q1,Paris [3].\n", 1.0),
+        # The application showed the second passage first, and its first mark means that one.
+        ("run,depth,query_id,answer,context\na,2,q1,Paris [1].,d2 d1\n", 0.0),
+        ("run,depth,query_id,answer,context\na,2,q1,Paris [2].,d2 d1\n", 1.0),
+    ],
+)
+def test_an_imported_answer_is_rated_by_its_passages(rows: str, value: float, tmp_path: Path) -> None:
+    given = {"docs": PASSAGES, "runs": LISTS, "endpoints": JUDGE}
+    table = rated(write(tmp_path, rows), metrics=["citation_precision", "grounded"], **given)
+    asked = table[table["query_id"] == "q1"].set_index("metric")
+    assert dict(asked["status"]) == {"citation_precision": "ok", "grounded": "ok"}
+    assert asked["value"]["citation_precision"] == value
+
+
+def test_imported_answers_whose_passages_are_not_known_are_refused(tmp_path: Path) -> None:
+    placed = write(tmp_path, "run,depth,query_id,answer\na,2,q1,Paris [1].\n")
+    for lacking in ({"docs": PASSAGES}, {"runs": LISTS}, {}):
+        with pytest.raises(UsageError, match=r"citation_recall: .* needs the documents and the runs"):
+            rated(placed, metrics=["em", "citation_recall"], endpoints=JUDGE, **lacking)
+    bare = write(tmp_path, "query_id,answer\nq1,Paris [1].\n")
+    with pytest.raises(UsageError, match="needs the number of its documents: add a column depth"):
+        rated(bare, metrics=["grounded"], endpoints=JUDGE, docs=PASSAGES, runs=LISTS)
+    assert len(rated(bare, metrics=["grounded"], endpoints=JUDGE, docs=PASSAGES, runs=LISTS, depths=2)) == 2
+
+
 def test_rows_of_an_evaluation_table_say_their_run(tmp_path: Path) -> None:
     path = tmp_path / "both.jsonl"
     row = '{"user_input": "Which city?", "response": "%s"%s}\n'
