@@ -15,7 +15,7 @@ LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance hooks \
-	mutants notebooks pictures docs docs-links bench study study-judged clean
+	mutants notebooks pictures docs docs-links bench bench-against study study-judged clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -106,6 +106,10 @@ docs-links: $(VENV)/.docs
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --group bench
 	$(BIN)/python -m pytest -m bench -s benchmarks
+
+# The same works here and at another commit, by turns: make bench-against REF=v0.3.0
+bench-against: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.against $(REF) $(WORKS)
 
 study: $(VENV)/.installed
 	$(BIN)/python -m studies

@@ -15,9 +15,11 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+
+import orjson
 
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query, record_of, unknown_doc
 from judgekit.data.fields import DECLARED, Source, doc_of, docs_of, queries_of, same_text
@@ -126,6 +128,11 @@ _UNPACKED: Final = 4
 _VERSION: Final = 3
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
+_MAPPED: Final = 1 << 40
+_LOOKED_UP: Final = 500
+"""Docs that are looked up at once: SQLite takes 999 values in a statement."""
+_BLOCK: Final = 1000
+"""Docs that are written to the index at once."""
 _TABLES: Final = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -145,6 +152,13 @@ def large(path: Path, limit: int | None = None) -> bool:
     return size > (MEMORY_LIMIT if limit is None else limit)
 
 
+def batched(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+    """Yield the items in tuples of so many; Python has it from 3.12 on."""
+    rest = iter(items)
+    while batch := tuple(islice(rest, size)):
+        yield batch
+
+
 class DiskDocs:
     """A collection that is not loaded; see `read_docs`.
 
@@ -157,6 +171,8 @@ class DiskDocs:
         self._lock = threading.Lock()
         uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
         self._index = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        # The file is read in place: look-ups in a large collection otherwise copy a page each.
+        self._index.execute(f"PRAGMA mmap_size = {_MAPPED}")
         weakref.finalize(self, self._index.close)
         ((self._count,),) = self._index.execute("SELECT max(number) FROM docs")
 
@@ -167,13 +183,17 @@ class DiskDocs:
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for; an unknown id is a `DataError`."""
-        docs = []
-        for doc_id in doc_ids:
-            stored = self._stored(doc_id)
-            if stored is None:
-                raise unknown_doc(doc_id)
-            docs.append(Doc(**json.loads(stored)))
-        return docs
+        found: dict[str, Doc] = {}
+        for wanted in batched(dict.fromkeys(doc_ids), _LOOKED_UP):
+            marks = ", ".join("?" * len(wanted))
+            with self._lock:
+                rows = self._index.execute(f"SELECT doc_id, doc FROM docs WHERE doc_id IN ({marks})", wanted).fetchall()
+            for doc_id, stored in rows:
+                found[doc_id] = Doc(**orjson.loads(stored))
+        try:
+            return [found[doc_id] for doc_id in doc_ids]
+        except KeyError as error:
+            raise unknown_doc(error.args[0]) from None
 
     def __contains__(self, doc_id: object) -> bool:
         return isinstance(doc_id, str) and self._stored(doc_id) is not None
@@ -183,7 +203,7 @@ class DiskDocs:
 
     def __iter__(self) -> Iterator[Doc]:
         """Read the documents in the order of the file."""
-        return (Doc(**json.loads(doc)) for (doc,) in self._index.execute("SELECT doc FROM docs ORDER BY number"))
+        return (Doc(**orjson.loads(doc)) for (doc,) in self._index.execute("SELECT doc FROM docs ORDER BY number"))
 
 
 def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
@@ -225,6 +245,30 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
+def _stored(doc: Doc) -> str:
+    """Return a doc as the index holds it: a JSON object of its fields."""
+    # Written piece by piece, since most docs have no page and no further columns; the bytes are those of json.dumps.
+    shown = f'{{"doc_id": {_text(doc.doc_id)}, "text": {_text(doc.text)}, "title": {_text(doc.title)}, "page_id": '
+    if doc.page_id is None and doc.start is None and doc.end is None and not doc.columns:
+        return f'{shown}null, "start": null, "end": null, "columns": {{}}}}'
+    place = [json.dumps(value) for value in (doc.page_id, doc.start, doc.end, dict(doc.columns))]
+    return f'{shown}{place[0]}, "start": {place[1]}, "end": {place[2]}, "columns": {place[3]}}}'
+
+
+_text: Final = json.encoder.encode_basestring_ascii
+
+
+def _refuse_again(
+    source: Source, index: sqlite3.Connection, block: Iterable[DataRecord], read: Iterable[tuple[str, Doc]]
+) -> None:
+    """Refuse the first id of a block that was there before, if it stands for another doc."""
+    for record, (doc_id, doc) in zip(block, read, strict=True):
+        first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", (doc_id,)).fetchone()
+        # Passages inside of one record have the line of the record.
+        if first != record.line or before != _stored(doc):
+            source.again(record, doc_id, first, Doc(**orjson.loads(before)), doc)
+
+
 def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: str) -> Path:
     """Read a collection once, check it, and write its index in place of earlier ones."""
     whose = name.split("-")[0]
@@ -235,16 +279,14 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
     try:
         with closing(sqlite3.connect(partial, isolation_level=None)) as index:
             index.executescript(_TABLES)
-            count = 0
-            for record in records:
-                doc_id, doc = doc_of(source, record)
-                row = (doc_id, record.line, json.dumps(asdict(doc)))
-                if index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
-                    count += 1
-                else:
-                    first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
-                    source.again(record, doc_id, first, Doc(**json.loads(before)), doc)
-            if not count:
+            rest = iter(records)
+            while block := list(islice(rest, _BLOCK)):
+                read = [doc_of(source, record) for record in block]
+                rows = [(doc_id, record.line, _stored(doc)) for record, (doc_id, doc) in zip(block, read, strict=True)]
+                inserted = index.executemany("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", rows).rowcount
+                if inserted < len(rows):
+                    _refuse_again(source, index, block, read)
+            if not index.execute("SELECT count(*) FROM docs").fetchone()[0]:
                 raise source.nothing("docs")
             index.execute("COMMIT")
         # Another process may be reading an earlier one: on POSIX it keeps the file that it has opened.

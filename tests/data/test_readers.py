@@ -4,9 +4,10 @@ import gzip
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from inspect import getsource
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +16,10 @@ from hypothesis import given, strategies as st
 
 import judgekit as jk
 from judgekit.data.documents import Doc, MemoryDocs, Query, render
-from judgekit.data.readers import DiskDocs, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.readers import DiskDocs, _stored, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.records import DECODER, parse_object
 from judgekit.data.sources import resolved
+from judgekit.data.streams import Line
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, UsageError
 
@@ -237,3 +240,70 @@ def test_a_collection_holds_each_document_once_and_returns_them_in_the_order_ask
         docs.get(["b", "c"])
     with pytest.raises(DataError, match="doc 'NA' appears twice"):
         MemoryDocs([DOC, DOC])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["doc_id", "text", "title", "page_id", "start", "note", 'a"b', "é"]),
+        st.one_of(
+            st.text(max_size=12),
+            st.sampled_from(['"x":', '{"a": 1}', "\ud800", "\\u0000"]),
+            st.integers(-(2**70), 2**70),
+            st.floats(),
+            st.none(),
+            st.booleans(),
+            st.lists(st.text(max_size=3), max_size=2),
+        ),
+        max_size=5,
+    ),
+    st.booleans(),
+    st.sampled_from([(",", ":"), (", ", " : ")]),
+)
+def test_a_line_of_json_is_read_as_pythons_reader_reads_it(
+    fields: dict[str, Any], twice: bool, separators: tuple[str, str]
+) -> None:
+    text = json.dumps(fields, separators=separators)
+    if twice and fields:
+        key = next(iter(fields))
+        text = f"{text[:-1]}{separators[0]}{json.dumps(key)}{separators[1]}1}}"
+        with pytest.raises(DataError, match="appears twice"):
+            parse_object(Line(1, text), "f.jsonl")
+        return
+    assert repr(parse_object(Line(1, text), "f.jsonl")) == repr(DECODER.decode(text))
+
+
+@given(
+    st.builds(
+        Doc,
+        st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=5),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+        st.one_of(st.none(), st.just("p é")),
+        st.one_of(st.none(), st.integers(0, 9)),
+        st.one_of(st.none(), st.integers(0, 9)),
+        st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
+    )
+)
+def test_the_index_holds_a_doc_as_json_of_its_fields(doc: Doc) -> None:
+    assert _stored(doc) == json.dumps(asdict(doc))
+
+
+def test_a_doc_that_is_there_again_is_refused_with_both_lines(tmp_path: Path) -> None:
+    rows = [{"doc_id": f"d{number}", "text": "x"} for number in range(1500)]
+    rows[1400] = {"doc_id": "d3", "text": "x"}
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=r"line 1401: doc 'd3' appears twice \(first on line 4\)"):
+        read_docs(tmp_path / "docs.jsonl", memory_limit=0, index=tmp_path)
+    entry = {"question": "Who?", "answers": ["A"], "ctxs": [{"id": "c", "text": "one"}, {"id": "c", "text": "two"}]}
+    (tmp_path / "dpr.jsonl").write_text(json.dumps(entry) + "\n")
+    with pytest.raises(DataError, match="doc 'c' has a different title or text than before"):
+        read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
+
+
+def test_documents_on_disk_are_looked_up_in_any_number_and_order(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text("".join(f'{{"doc_id": "d{i}", "text": "{i}"}}\n' for i in range(1200)))
+    docs = read_docs(tmp_path / "docs.jsonl", memory_limit=0, index=tmp_path)
+    wanted = [f"d{i}" for i in (*range(1199, -1, -1), 7, 7)]
+    assert [doc.doc_id for doc in docs.get(wanted)] == wanted
+    with pytest.raises(DataError, match="doc 'e' is not in the collection"):
+        docs.get(["d1", "e"])

@@ -1,0 +1,206 @@
+"""Every work beside another commit, by turns on one machine: what got slower is seen before it is released.
+
+    python -m benchmarks.against REF [WORK …] [--turns N] [--scale X]
+
+The other commit is unpacked beside, and runs with the same Python and the same packages. Each turn is a process of its
+own; seconds are its processor time, from after the imports where the work says so. The ratio is of medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is timed.
+
+    Attributes:
+        title: in words.
+        make: writes the input into a folder, for a scale of 1 or less.
+        code: is run in that folder; ``begin()`` starts the clock once more, ``new`` is a folder of this turn.
+    """
+
+    title: str
+    make: Callable[[Path, float], None]
+    code: str
+
+
+TIMED = """
+import json, sys, tempfile, time
+new = tempfile.mkdtemp(dir=".")
+started = 0.0
+def begin():
+    global started
+    started = time.process_time()
+{code}
+print(json.dumps(time.process_time() - started))
+"""
+
+
+def collection(folder: Path, scale: float) -> None:
+    """Write passages of 200 bytes, questions and a run of 50 passages each."""
+    rng, size = random.Random(1), int(200_000 * scale)
+    words = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(5000)]
+    with (folder / "docs.jsonl").open("w") as docs:
+        for number in range(size):
+            text = " ".join(rng.choices(words, k=30))
+            docs.write(f'{{"doc_id": "p{number}", "title": "t{number % 97}", "text": "{text}"}}\n')
+    with (folder / "queries.jsonl").open("w") as queries, (folder / "run.trec").open("w") as run:
+        for number in range(int(1000 * scale)):
+            answers = [" ".join(rng.choices(words, k=2)), rng.choice(words)]
+            queries.write(json.dumps({"query_id": f"q{number}", "text": "?", "answers": answers}) + "\n")
+            for rank, doc in enumerate(rng.sample(range(size), 50)):
+                run.write(f"q{number} Q0 p{doc} {rank} {-rank} run\n")
+
+
+def runs(folder: Path, scale: float) -> None:
+    """Write ten runs of 1,000 documents for each of 100 questions, and qrels."""
+    rng = random.Random(1)
+    queries = int(100 * scale) or 1
+    for number in range(10):
+        with (folder / f"run{number}.trec").open("w") as run:
+            for query in range(queries):
+                for rank, doc in enumerate(rng.sample(range(1_000_000), 1000)):
+                    run.write(f"{query} Q0 D{doc:07d} {rank} {1000 - rank + rng.random():.4f} run{number}\n")
+    with (folder / "qrels.txt").open("w") as qrels:
+        for query in range(queries):
+            qrels.writelines(f"{query} 0 D{doc:07d} {rng.randrange(3)}\n" for doc in rng.sample(range(1_000_000), 200))
+
+
+def scores(folder: Path, scale: float) -> None:
+    """Write scores of six labelings and quality: 500 questions, twelve runs."""
+    rng = random.Random(1)
+    with (folder / "scores.csv").open("w") as table, (folder / "quality.csv").open("w") as quality:
+        table.write("labeling,run,measure,query_id,value\n")
+        quality.write("run,depth,model,query_id,metric,value,answer,status\n")
+        for query in range(int(500 * scale)):
+            for run in range(12):
+                good = rng.random() < 0.4 + run / 50
+                quality.write(f"r{run},5,m,q{query},em,{float(good)},x,ok\n")
+                for labeling in range(6):
+                    value = round(min(1, max(0, 0.4 * good + rng.random() * 0.6)), 3)
+                    table.write(f"l{labeling},r{run},nDCG@5,q{query},{value}\n")
+
+
+def nothing(folder: Path, scale: float) -> None:
+    """Write nothing."""
+
+
+WORKS = {
+    "first-read": Work(
+        "first read of a collection",
+        collection,
+        "from judgekit.data.readers import read_docs\nbegin()\nread_docs('docs.jsonl', index=new)",
+    ),
+    "look-up": Work(
+        "look-ups in a collection on disk",
+        collection,
+        "import random\nfrom judgekit.data.readers import read_docs\ndocs = read_docs('docs.jsonl', index='kept')\n"
+        "ids = [f'p{i}' for i in random.Random(1).choices(range(len(docs)), k=20000)]\nbegin()\n"
+        "for start in range(0, 20000, 50):\n    docs.get(ids[start:start + 50])",
+    ),
+    "containment": Work(
+        "containment over a collection on disk",
+        collection,
+        "import judgekit as jk\ndata = {'queries': 'queries.jsonl', 'docs': jk.read_docs('docs.jsonl', index='kept')}\n"
+        "run = jk.read_run('run.trec')\njk.label\nbegin()\n"
+        "jk.label('containment', runs=run, depth=50, asking=jk.Asking(cache=new), **data)",
+    ),
+    "runs": Work(
+        "reading a million rows of runs",
+        runs,
+        "from judgekit.data.trec import read_run\nbegin()\nfor number in range(10):\n    read_run(f'run{number}.trec')",
+    ),
+    "score": Work(
+        "scoring runs from files",
+        runs,
+        "import judgekit as jk\njk.score\nbegin()\n"
+        "jk.score([f'run{number}.trec' for number in range(10)], 'qrels.txt', ['nDCG@10', 'AP', 'RR', 'P@5'])",
+    ),
+    "compare": Work(
+        "comparing six labelings over twelve runs",
+        scores,
+        "import judgekit as jk\njk.compare\nbegin()\n"
+        "jk.compare(jk.read_table('scores', 'scores.csv'), jk.read_table('quality', 'quality.csv'),"
+        " jk.Rules(primary='nDCG@5', resamples=300), outcome='em')",
+    ),
+    "help": Work(
+        "`judgekit --help`",
+        nothing,
+        "from judgekit.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass",
+    ),
+    "sample": Work(
+        "`run` of the sample, everything stored",
+        nothing,
+        "import judgekit as jk\nfrom pathlib import Path\nimport judgekit.sample, shutil, os\n"
+        "home = Path(judgekit.sample.__file__).parent\n"
+        "if not os.path.isdir('sample'):\n    shutil.copytree(home, 'sample')\n"
+        "begin()\njk.run('sample/experiment.toml', out=new, asking=jk.Asking(cache='replies'))",
+    ),
+}
+
+
+def unpack(ref: str, folder: Path) -> Path:
+    """Unpack a commit, and return its folder."""
+    archive = subprocess.run(["git", "-C", str(HERE), "archive", ref], check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=BytesIO(archive)) as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def turn(tree: Path, folder: Path, code: str) -> float:
+    """Return the seconds of one turn in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", TIMED.format(code=code)], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{tree}: {done.stderr[-2000:]}")
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    """Time each work by turns, and print a line for it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("ref", help="commit or tag to compare with")
+    parser.add_argument("works", nargs="*", choices=[[], *WORKS], help="works to time; all by default")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the size of the input")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        other = unpack(asked.ref, Path(place, "other"))
+        print(f"{'work':44} {'here':>8} {asked.ref[:8]:>8}  ratio")
+        for name in asked.works or WORKS:
+            work = WORKS[name]
+            folders = {tree: Path(place, name, tree.name) for tree in (HERE, other)}
+            for folder in folders.values():
+                folder.mkdir(parents=True)
+                work.make(folder, asked.scale)
+            times: dict[Path, list[float]] = {tree: [] for tree in folders}
+            for number in range(asked.turns + 1):
+                for tree, folder in folders.items():
+                    seconds = turn(tree, folder, work.code)
+                    # The first turn fills caches and indexes that later ones find.
+                    if number:
+                        times[tree].append(seconds)
+            here, there = (median(times[tree]) for tree in (HERE, other))
+            print(f"{work.title:44} {here:7.2f}s {there:7.2f}s  {here / there:.2f} x", flush=True)
+
+
+if __name__ == "__main__":
+    main()
