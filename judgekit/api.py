@@ -26,6 +26,7 @@ from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.result_files import ResultFiles
 from judgekit.errors import UsageError
@@ -202,9 +203,12 @@ def score(
     notes: list[str] = []
     ranked, collection = as_runs(runs, notes), None if docs is None else as_docs(docs)
     wanted = parse_measures(measures)
+    made = as_labelings(labelings, scales)
+    if collection is not None:
+        notes += misplaced_in(made, ranked, collection)
     evaluation = evaluate(
         ranked,
-        as_labelings(labelings, scales),
+        made,
         wanted if collection is None else suited(wanted, ranked, collection),
         query_ids=query_ids,
         depth=depth,

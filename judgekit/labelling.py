@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.documents import Unit
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns
+from judgekit.data.gold import misplaced
 from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.runs import fused
 from judgekit.data.spans import where
@@ -31,6 +32,19 @@ if TYPE_CHECKING:
 _ORIGIN: Final = ("reply_model", "fingerprint")
 _KEPT: Final = 1 << 16
 """Labels that a stage keeps as objects before they go to disk."""
+
+
+def misplaced_by(labelers: Mapping[str, Labeler], collection: Collection) -> Iterator[str]:
+    """Yield which relevant documents of labelers' files the collection lacks, or holds under another id."""
+    for name, labeler in labelers.items():
+        # Where a judgment counts for a whole page its id may be the page's.
+        if not labeler.needs.existing or getattr(labeler, "expand", "none") != "none":
+            continue
+        judged: dict[str, dict[str, float]] = {}
+        for (query_id, doc_id), relevance in getattr(labeler, "imported", {}).items():
+            if relevance is not None:
+                judged.setdefault(query_id, {})[doc_id] = relevance
+        yield from misplaced(name, judged, labeler.scale.threshold, collection.pairs, collection.docs)
 
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
@@ -138,7 +152,9 @@ class PoolLabeler:
         """Read the collection and build the labeler of a spelling, whose canonical form is the default name."""
         collection = Collection.make(queries, docs, runs, depth, cache=cache)
         labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
-        return cls(collection, labeler, name or str(labeler.spec))
+        name = name or str(labeler.spec)
+        notes = misplaced_by({name: labeler}, collection)
+        return cls(replace(collection, notes=(*collection.notes, *notes)), labeler, name)
 
     async def label(self, session: Session) -> Labeling:
         """Label the pool; see `label_pool`."""

@@ -222,6 +222,7 @@ def score(
         judgekit score --run bm25.trec --run dense.trec --qrels gold.qrels --baseline bm25
     """
     from judgekit.data.checks import contradictions
+    from judgekit.data.gold import misplaced_in
     from judgekit.data.labelings import Scale
     from judgekit.data.runs import Ties
     from judgekit.data.trec import read_qrels, read_run
@@ -262,7 +263,8 @@ def score(
 
         changes = against(evaluation, baseline)
     # What is said of a run is the same under each labeling: each sentence once.
-    remarks = [*contradictions(ranked), *evaluation.warnings, *_remarks(evaluation, rules.missing)]
+    lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
+    remarks = [*contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules.missing)]
     warnings = list(dict.fromkeys(remarks))
     if per_query or out is not None or as_json:
         table = evaluation.means()

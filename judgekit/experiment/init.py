@@ -18,6 +18,7 @@ from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import QUERY
 from judgekit.data.forms.texts import text_id
+from judgekit.data.gold import judged_by, misplaced
 from judgekit.data.outputs import check_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import is_docs
@@ -420,6 +421,9 @@ class _Survey:
                 by = f", by the {expand} of a passage" if expand else ""
                 judgments = f"judgments: {len(about):,} of {len(asked):,} questions, {met or len(about):,} with a"
                 file.take("qrels", f"{judgments} judged passage among those that runs found{by}")
+                if not expand:
+                    least = labeling.scale.threshold
+                    self.files.cautions += misplaced(file.name, judged_by(labeling), least, pooled, docs)
 
     def _measure(self, asked: Queries, docs: Docs, depth: int) -> str:
         """Return the measure of the decision: another than nDCG where the runs are over different chunkings."""

@@ -32,6 +32,7 @@ from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
+from judgekit.labelling import misplaced_by
 from judgekit.metrics import Measure, incomparable, of_evidence, parse_measures, suited
 from judgekit.rules import Source, SourcedOutcome
 from judgekit.spec import slug
@@ -140,6 +141,7 @@ def prepare(
     ratings = _ratings(config, collection, everything)
     # Labelers before the outcome: existing labels may be what stands in the place of answers.
     labelers, resources = labelers_of(config, collection.docs)
+    collection = replace(collection, notes=(*collection.notes, *misplaced_by(labelers, collection)))
     existing = trusted(labelers)
     config = _with_metrics(config, collection.queries, existing, rated=ratings is not None)
     outcomes = _Outcomes(config, QUALITY.empty() if ratings is None else ratings, existing)
