@@ -16,6 +16,7 @@ class Event:
         sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
         note: a message the user should see once (a wait asked for by the server, a dropped parameter).
         spent: the money that the whole session took so far; None where no price is known.
+        uncounted: the requests whose tokens no server counted; the most that they may have cost is in ``spent``.
     """
 
     stage: str
@@ -26,6 +27,7 @@ class Event:
     failed: int = 0
     note: str = ""
     spent: float | None = None
+    uncounted: int = 0
 
     @property
     def requests(self) -> int:

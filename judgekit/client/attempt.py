@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.client.budget import Amount, Price, Spending
-from judgekit.client.estimates import Observed
+from judgekit.client.budget import Amount, Spending
+from judgekit.client.estimates import Observed, room
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.routes import wait_ready
 from judgekit.client.server_warnings import ServerWarnings
@@ -452,7 +452,7 @@ class Attempt:
 
     def _fits(self, refused: Refused) -> bool:
         """Learn the model's context from a refusal; return whether the reply gets less room, so that both may fit."""
-        client, asked = self._client, _room(self.request.body)
+        client, asked = self._client, room(self.request.body)
         if refused.context is None or not asked:
             return False
         client.warnings.tell("context", client.quirks.learn_context(refused.context))
@@ -480,10 +480,10 @@ class Attempt:
         """Wait for the rate limits and the budget, send, and account for what was sent; ``free`` of a constraint."""
         self._go_on()
         client, request, spending = self._client, self.request, self._client.shared.spending
-        estimate = (0, 0)
-        if client.limits_cost:
-            estimate = client.observed.reserved(request.body, _room(request.body))
-        reserved = _money(client.price, estimate)
+        most, reserved = (0, 0), 0.0
+        if client.limits_cost and client.price is not None:
+            most = client.observed.reserved(request.body, room(request.body))
+            reserved = client.price.of(*most)
         started = await client.limiter.turn()
         await spending.reserve(reserved)
         # Only now: others may have learned while this one waited.
@@ -491,7 +491,7 @@ class Attempt:
         left = self._left()
         asked = unconstrained(request.body) if request.free else request.body
         body = client.quirks.apply(asked, {} if way is None else way.fields, left)
-        self._sent_room = _room(body) if left is not None else _room(request.body)
+        self._sent_room = room(body) if left is not None else room(request.body)
         exchange, usage = _NOTHING, None
         begun = time.perf_counter()
         try:
@@ -500,19 +500,22 @@ class Attempt:
                 usage = exchange.response.usage
         finally:
             self.phase = Phase.WAITING
-            used = usage or (0, 0)
-            if usage is None and exchange.worked:
-                used = estimate
-            spending.settle(reserved, _money(client.price, used))
-            if client.limits_cost or left is not None:
-                client.observed.add(request.body, usage)
-            if client.limits_cost and exchange.worked and usage is None:
+            counted = not exchange.worked or (usage is not None and usage.total is not None)
+            if not counted and client.price is not None:
+                most = client.observed.reserved(request.body, room(request.body))
                 client.warnings.tell(
                     "tokens",
-                    "is served without a count of tokens: budgets use an estimate (by the length and script of the"
-                    " prompt, and the largest allowed reply)",
+                    "is served without a count of tokens: money and budgets use an estimate (by the length and script"
+                    " of the prompt, and the largest allowed reply)",
                 )
-            self._incurred.add(usage, client.price, time.perf_counter() - begun)
+            if not exchange.worked:
+                most = (0, 0)
+            spending.settle(
+                reserved, 0.0 if client.price is None else client.price.at_most(usage, most), counted=counted
+            )
+            if client.limits_cost or left is not None:
+                client.observed.add(request.body, usage)
+            self._incurred.add(usage, client.price, time.perf_counter() - begun, most)
         exchange.way = way
         if isinstance(exchange.response, Reply):
             self._take(exchange.response, body, exchange.json)
@@ -528,7 +531,7 @@ class Attempt:
             body=request.body.decode(),
             sent=None if sent == request.body else sent.decode(),
             reply=reply.raw,
-            usage=reply.usage,
+            usage=None if reply.usage is None else reply.usage.pair,
             time=time.time(),
             seconds=reply.seconds,
         )
@@ -609,14 +612,3 @@ def _ignores(reply: Reply, constraint: Mapping[str, Any]) -> bool:
     """Whether a whole reply does not have the form that a server was asked to hold it to."""
     whole = bool(reply.text.strip()) and reply.refusal is None and reply.finish_reason in _WHOLE
     return whole and not obeys(reply.text, constraint)
-
-
-def _money(price: Price | None, tokens: tuple[int, int]) -> float:
-    return 0.0 if price is None else price.of(*tokens)
-
-
-def _room(body: bytes) -> int:
-    """Return how many tokens the reply to a request may have, 0 where it sets no limit."""
-    values = orjson.loads(body)
-    longest = values.get("max_tokens") or values.get("max_completion_tokens")
-    return longest if isinstance(longest, int) else 0

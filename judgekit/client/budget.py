@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from judgekit.errors import BudgetError, UsageError
+from judgekit.wire.usage import Tokens
 
 if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
@@ -24,15 +25,28 @@ class Price:
 
     Attributes:
         prompt: money per million tokens of prompts.
-        completion: money per million tokens of replies.
+        completion: money per million tokens of replies, thinking included.
+        cached: money per million tokens of prompts that the server had in its cache; None for the price of prompts.
     """
 
     prompt: float
     completion: float
+    cached: float | None = None
 
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the money for that many tokens."""
-        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Return the money for that many tokens; cached ones are some of the prompt's."""
+        cached = self.prompt if self.cached is None else self.cached
+        new = prompt_tokens - cached_tokens
+        return (self.prompt * new + cached * cached_tokens + self.completion * completion_tokens) / 1e6
+
+    def known(self, usage: Tokens | None) -> float:
+        """Return the money for the tokens that a server counted."""
+        used = usage or Tokens()
+        return self.of(used.prompt or 0, used.completion or 0, used.cached or 0)
+
+    def at_most(self, usage: Tokens | None, most: tuple[int, int]) -> float:
+        """Return the money for tokens, and for as many as ``most`` (prompt, completion) of what was not counted."""
+        return self.known((usage or Tokens()).filled(*most))
 
 
 Prices = Mapping[str, Price]
@@ -45,10 +59,12 @@ class Amount:
 
     Attributes:
         requests: how many.
-        prompt_tokens, completion_tokens: as the server reported them.
+        prompt_tokens, completion_tokens: as the server reported them, thinking included in the latter.
         money: None if the price of any of them is unknown.
-        unreported: requests for which the server reported no tokens; they count as 0 tokens and make money a
-            lower bound.
+        unreported: requests for which the server reported no tokens, or not both numbers; what is unknown counts as 0
+            tokens and makes money a lower bound.
+        uncounted: the most money that what is unknown of them may have cost beside that.
+        cached_tokens, thinking_tokens: of the tokens of prompts and completions, as far as servers say.
         seconds: what each reply took from sending its request to having it, added up; requests that run at the same
             time count each. It is stored with the replies, so that it does not depend on when they were asked for.
         untimed: requests for which that is not known, which count as 0.
@@ -61,20 +77,50 @@ class Amount:
     unreported: int = 0
     seconds: float = field(default=0.0, compare=False)
     untimed: int = 0
+    uncounted: float = field(default=0.0, compare=False)
+    cached_tokens: int = field(default=0, compare=False)
+    thinking_tokens: int = field(default=0, compare=False)
 
-    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
-        prompt, completion = usage or (0, 0)
+    def add(
+        self,
+        usage: Tokens | None,
+        price: Price | None,
+        seconds: float | None,
+        most: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Add a request that took ``usage`` tokens at a price, and ``seconds``.
+
+        ``most`` is the (prompt, completion) tokens that it may have taken, for what the server did not count.
+        """
+        prompt, completion, cached, thinking = usage or Tokens()
         self.requests += 1
-        self.prompt_tokens += prompt
-        self.completion_tokens += completion
-        self.unreported += usage is None
+        self.prompt_tokens += prompt or 0
+        self.completion_tokens += completion or 0
+        self.cached_tokens += cached or 0
+        self.thinking_tokens += thinking or 0
+        self.unreported += prompt is None or completion is None
         self.seconds += seconds or 0.0
         self.untimed += seconds is None
         if price is None:
             self.money = None
         elif self.money is not None:
-            self.money += price.of(prompt, completion)
+            self.money += price.known(usage)
+            self.uncounted += price.at_most(usage, most) - price.known(usage)
+
+    @property
+    def counted(self) -> str:
+        """The tokens in words."""
+        tokens = f"{self.prompt_tokens + self.completion_tokens:,} tokens"
+        if not self.unreported:
+            return tokens
+        if self.unreported == self.requests:
+            return "tokens not counted by the server"
+        return f"at least {tokens}; those of {self.unreported:,} requests are unknown"
+
+    @property
+    def at_most(self) -> float | None:
+        """The money, and the most that what servers did not count may have cost."""
+        return None if self.money is None else self.money + self.uncounted
 
     def __add__(self, other: Amount) -> Amount:
         total = Amount(money=None if self.money is None or other.money is None else self.money + other.money)
@@ -125,14 +171,14 @@ class Budget:
         if requests is not None:
             requests = max(0, requests - spent.requests)
         if cost is not None:
-            cost = max(0.0, cost - (spent.money or 0.0))
+            cost = max(0.0, cost - (spent.at_most or 0.0))
         return Budget(requests, cost)
 
     def allows(self, spent: Amount, times: float = 1.0) -> bool:
         """Whether so many times an amount is within it."""
         if self.max_requests is not None and times * spent.requests > self.max_requests:
             return False
-        return self.max_cost is None or times * (spent.money or 0.0) <= self.max_cost
+        return self.max_cost is None or times * (spent.at_most or 0.0) <= self.max_cost
 
     def __str__(self) -> str:
         limits: list[str] = []
@@ -148,6 +194,8 @@ class Spending:
 
     Attributes:
         budget: the most that may be spent.
+        uncounted: the number of requests whose tokens the server did not count: the most that they may have taken
+            stands for them.
     """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
@@ -156,6 +204,7 @@ class Spending:
         self._requests = self._requests_in_flight = 0
         self._money = self._money_in_flight = 0.0
         self._settled: asyncio.Event | None = None
+        self.uncounted = 0
 
     def allow(self, budget: Budget) -> None:
         """Replace what is left by a new budget."""
@@ -203,15 +252,18 @@ class Spending:
         most_money = self.budget.max_cost
         if most_money is not None:
             if self._money + money > most_money:
+                spent = f"{self._money:.6g} is spent"
+                if self.uncounted:
+                    spent = f"at most about {spent}, as no tokens were counted for {self.uncounted:,} requests"
                 raise BudgetError(
-                    f"the next request (about {money:.6g}) would exceed the budget of {most_money:g};"
-                    f" {self._money:.6g} is spent"
+                    f"the next request (about {money:.6g}) would exceed the budget of {most_money:g}; {spent}"
                 )
             fits = fits and self._money + self._money_in_flight + money <= most_money
         return fits
 
-    def settle(self, reserved: float, used: float) -> None:
-        """Replace what was set aside for a request by the money that it took."""
+    def settle(self, reserved: float, used: float, *, counted: bool = True) -> None:
+        """Replace what was set aside for a request by the money that it took, or the most where nobody counted."""
+        self.uncounted += not counted
         # A request that failed is counted as well: a budget of requests is one of what was sent.
         self._requests_in_flight -= 1
         self._money_in_flight -= reserved

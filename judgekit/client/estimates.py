@@ -12,6 +12,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
+from judgekit.wire.usage import Tokens
+
 _FEW: Final = 8
 """Fewer reports than these say too little."""
 
@@ -104,13 +108,15 @@ class Observed:
     again: int = 0
     first: int = 0
 
-    def add(self, body: bytes, usage: tuple[int, int] | None, *, again: bool = False) -> None:
+    def add(self, body: bytes, usage: Tokens | None, *, again: bool = False) -> None:
         """Count a request and what was reported of it."""
         self.again += again
         self.first += not again
-        if usage is not None and self.replies.count < _ENOUGH:
-            self.prompts.add(usage[0] / by_script(body))
-            self.replies.add(usage[1])
+        if usage is None or usage.prompt is None or usage.completion is None:
+            return
+        if self.replies.count < _ENOUGH:
+            self.prompts.add(usage.prompt / by_script(body))
+            self.replies.add(usage.completion)
 
     @property
     def enough(self) -> bool:
@@ -141,3 +147,15 @@ class Observed:
     def reserved(self, body: bytes, room: int) -> tuple[int, int]:
         """Return the most (prompt, completion) tokens that one request is likely to take."""
         return math.ceil(by_script(body) * self.prompt_share(1).high), room
+
+
+def most_tokens(body: bytes) -> tuple[int, int]:
+    """Return the most (prompt, completion) tokens that a request is likely to take, of which nothing is reported."""
+    return Observed().reserved(body, room(body))
+
+
+def room(body: bytes) -> int:
+    """Return how many tokens the reply to a request may have, 0 where it sets no limit."""
+    values = orjson.loads(body)
+    longest = values.get("max_tokens") or values.get("max_completion_tokens")
+    return longest if isinstance(longest, int) else 0

@@ -131,8 +131,9 @@ class ServerWarnings:
             )
         if self._without is not None and self._marks in request.body:
             self._look_for_logprobs(reply)
-        if reply.usage is not None and not self._endpoint.application:
-            tokens, cuts = reply.usage[0], self._cuts
+        tokens = None if reply.usage is None else reply.usage.prompt
+        if tokens is not None and not self._endpoint.application:
+            cuts = self._cuts
             if cuts.suspects(len(sent), tokens, lambda: len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))):
                 cuts.done = True
                 self._note(

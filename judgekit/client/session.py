@@ -21,6 +21,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
+from judgekit.client.estimates import most_tokens
 from judgekit.client.model_drift import changes, mixed
 from judgekit.client.waves import CHUNK, PendingUnit, add_new, begin, follow
 from judgekit.errors import JudgekitError, StoppedError
@@ -210,7 +211,10 @@ class Session:
             if isinstance(outcome, Failure):
                 usage.failed += 1
                 continue
-            usage.standalone.add(outcome.usage, price, outcome.seconds)
+            most = (0, 0)
+            if price is not None and (outcome.usage is None or outcome.usage.total is None):
+                most = most_tokens(request.body)
+            usage.standalone.add(outcome.usage, price, outcome.seconds, most)
             usage.again += request.again
             origins[outcome.origin] += 1
             if outcome.cached:
@@ -236,7 +240,8 @@ class Session:
         stage.event_at = time.monotonic()
         usage = stage.usage
         counts = stage.done, stage.total, usage.sent, usage.cached, usage.failed
-        self._progress(Event(stage.name, *counts, note, self.shared.spending.money))
+        spending = self.shared.spending
+        self._progress(Event(stage.name, *counts, note, spending.money, spending.uncounted))
 
     @asynccontextmanager
     async def _entered(self, stage: _Stage) -> AsyncIterator[_InFlight]:

@@ -24,7 +24,7 @@ def progress() -> Iterator[Progress]:
     with drawing.bars:
         yield drawing
     if drawing.spent is not None:
-        sys.stderr.write(f"spent: {drawing.spent:,.4g}\n")
+        sys.stderr.write(f"spent: {drawing.money}{drawing.basis}\n")
 
 
 class _Drawing:
@@ -35,17 +35,30 @@ class _Drawing:
     def __init__(self) -> None:
         self.notes: set[str] = set()
         self.spent: float | None = None
+        self.uncounted = 0
         self.began: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
         self.began.setdefault(event.stage, time.monotonic())
         if event.spent is not None:
-            self.spent = event.spent
+            self.spent, self.uncounted = event.spent, event.uncounted
         # The same note may come with every reply.
         if event.note and event.note not in self.notes:
             self.notes.add(event.note)
             self.say(f"note: {event.note}")
         self.draw(event)
+
+    @property
+    def money(self) -> str:
+        """The money so far; what no server counted makes it a bound."""
+        return f"{'at most about ' if self.uncounted else ''}{self.spent or 0.0:,.4g}"
+
+    @property
+    def basis(self) -> str:
+        """What the money rests on where servers did not count."""
+        if not self.uncounted:
+            return ""
+        return f" (no tokens were counted for {self.uncounted:,} requests, so their cost is an estimate)"
 
     def seconds(self, stage: str) -> float:
         """Return how long a stage has been running."""
@@ -59,7 +72,10 @@ class _Drawing:
         if event.failed:
             details += f", {event.failed:,} failed"
         if self.spent is not None:
-            details += f", {self.spent:,.4g} spent in all"
+            spent = f"{self.money} spent in all"
+            if self.uncounted:
+                spent = f"spent in all: {self.money} (estimated)"
+            details += f", {spent}"
         return details
 
     def say(self, line: str) -> None:

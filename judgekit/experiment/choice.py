@@ -45,6 +45,7 @@ class Spent:
     Attributes:
         requests: how many were needed.
         money: their price; None where no price is known.
+        uncounted: whether servers counted no tokens of some, so that the money is the most that they may have cost.
         everything: how many times as much asking everything takes, by the number of different lists.
         limit: the most money that may be spent, or None.
         currency: of the money.
@@ -55,12 +56,15 @@ class Spent:
     everything: float
     limit: float | None = None
     currency: str = ""
+    uncounted: bool = False
 
     def claim(self) -> Claim:
         """Say what was spent, and what asking everything takes."""
         spent = self.money or float(self.requests)
         if self.money:
             took, whole = f"{self.money:,.2f}", f"{spent * self.everything:,.2f}"
+            if self.uncounted:
+                took = f"at most about {took}"
             if self.limit is not None:
                 took += f" of {self.limit:,.10g}"
             if self.currency:

@@ -296,8 +296,8 @@ class _Course:
         runs, number = self.contest.runs, len(self.looks) + 1
         self.looks.append(shown)
         took = f"{self.taken.requests:,} requests"
-        if self.taken.money:
-            took = f"{self.taken.money:,.2f} spent"
+        if self.taken.at_most:
+            took = f"{'at most about ' if self.taken.uncounted else ''}{self.taken.at_most:,.2f} spent"
         line = block_line(number, shown, runs, took)
         self.progress(Event("choose", shown.questions, len(self.contest.questions), note=line))
 
@@ -319,7 +319,8 @@ class _Course:
             rules=contest.rules,
             spent=Spent(
                 requests=self.taken.requests,
-                money=self.taken.money,
+                money=self.taken.at_most,
+                uncounted=self.taken.uncounted > 0,
                 everything=contest.everything.lists / self.lists,
                 limit=self.budget.max_cost,
                 currency=contest.prepared.config.costs().currency,

@@ -17,6 +17,7 @@ from typing import Any
 
 from judgekit.client.asking import Asking
 from judgekit.client.budget import Amount, Budget, Spending
+from judgekit.client.estimates import most_tokens
 from judgekit.client.stages import AllStages
 from judgekit.client.sync import run_sync
 from judgekit.client.waves import Plan, missing
@@ -29,6 +30,8 @@ from judgekit.progress import Event
 from judgekit.store.maintenance import records_of
 from judgekit.store.records import member
 from judgekit.store.replies import Store, default_store_path
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.usage import tokens_used
 
 
 def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Amount:
@@ -127,7 +130,9 @@ def _part(
     with closing(Store(folder)) as store:
         for _, record in records_of(store):
             if record is not None and record.time >= since:
-                earlier.add(record.usage, prices.get((record.endpoint, member(record.body, "model"))), record.seconds)
+                used = None if record.reply is None else tokens_used(parse_json(record.reply))
+                price = prices.get((record.endpoint, member(record.body, "model")))
+                earlier.add(used, price, record.seconds, most_tokens(record.body.encode()))
     try:
         taken = warm(config, number, of, Asking(cache=folder, wait_s=wait_s).within(share.less(earlier)))
     except JudgekitError as error:

@@ -139,11 +139,13 @@ class PriceConfig(_Section):
 
     Attributes:
         prompt: price of a million prompt tokens.
-        completion: price of a million reply tokens.
+        completion: price of a million reply tokens, thinking included.
+        cached: price of a million prompt tokens from the server's cache; without it they cost as much as others.
     """
 
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)] | None = None
 
 
 class _Servers(_Endpoints):
@@ -163,7 +165,7 @@ def _tables(endpoints: Mapping[str, _Section], folder: Path) -> dict[str, dict[s
 
 
 def _price_list(prices: Mapping[str, PriceConfig]) -> dict[str, Price]:
-    return {name: Price(price.prompt, price.completion) for name, price in prices.items()}
+    return {name: Price(price.prompt, price.completion, price.cached) for name, price in prices.items()}
 
 
 class LabelerConfig(BaseModel):

@@ -34,7 +34,8 @@ from judgekit.data.tables import Status
 from judgekit.wire.constraints import Kind, Way, kind_of, ways
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.refusals import CURES, NO_KEY, ROOMS, Said, Setting, shortened
-from judgekit.wire.types import TooLargeError, chosen, tokens_used
+from judgekit.wire.types import TooLargeError, chosen
+from judgekit.wire.usage import Tokens, tokens_used
 
 _FEW: Final = 16
 """Bytes that are no text by their first ones, if they are so many."""
@@ -82,13 +83,13 @@ class Retry:
         reason: what was said.
         kind: the reason in general, to be counted by.
         after: the wait that was asked for, seconds.
-        usage: (prompt, completion) tokens that were taken all the same.
+        usage: the tokens that were taken all the same.
     """
 
     reason: str
     kind: str = UNUSABLE
     after: float | None = None
-    usage: tuple[int, int] | None = None
+    usage: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
+from judgekit.wire.usage import tokens_used
 
 _MAKERS: Final = frozenset({"meta", "google", "microsoft", "openai", "anthropic", "mistralai", "nvidia", "the", "my"})
 """Words in front of a model's name that are of who made it."""
@@ -53,7 +54,6 @@ _MOST: Final = 5
 _SAID: Final = 150
 """Characters that are shown of malformed headers."""
 
-_MANY = 2**53
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
 
@@ -349,7 +349,7 @@ class Reply:
         refusal: the refusal text, if the model declined.
         finish_reason: why it ended, in the server's own words (see `judgekit.reading.verdict.unfinished`), or None.
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
-        usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
+        usage: its tokens, or None where the server did not say, or nothing sensible.
         seconds: from sending the request to having the reply, whenever that was; None where it is not known.
         origin: the model and the fingerprint that it says it comes from.
     """
@@ -434,18 +434,6 @@ def _joined(content: Any) -> str:
         if at(part, "type") == "text" and isinstance(text, str):
             texts.append(text)
     return "".join(texts)
-
-
-def tokens_used(body: Any) -> tuple[int, int] | None:
-    """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
-    try:
-        usage = body["usage"]
-        prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
-        if 0 <= prompt < _MANY and 0 <= completion < _MANY:
-            return int(prompt), int(completion)
-    except (AttributeError, KeyError, TypeError):
-        pass
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,24 @@ def test_a_cost_limit_binds_where_a_server_reports_no_tokens_and_that_is_said_on
     assert len([note for note in found.notes if "without a count of tokens" in note]) == 1
 
 
+ZEROS = Scripted(200, SILENT.body[:-1] + b', "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}}')
+
+
+def test_zeros_are_no_count_and_switch_no_limit_off():
+    found, sent = over(ZEROS, budget=Budget(max_cost=1.0), concurrency=2, params={"max_tokens": 100})
+    assert sent == len(found.outcomes) == 7
+    assert "at most about" in str(found.error)
+
+
+@pytest.mark.parametrize("reply", [SILENT, ZEROS])
+def test_what_was_spent_is_never_nothing_because_nobody_counted(reply):
+    found, _ = run(reply, session={"prices": PRICES}, params={"max_tokens": 100})
+    last = found.events[-1]
+    assert last.uncounted == 30
+    assert last.spent == pytest.approx(found.usage.standalone.at_most, rel=0.01)
+    assert 30 * 0.1 < last.spent < 30 * 0.2
+
+
 def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing():
     # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
     session = {"budget": Budget(max_cost=0.001 * (4 * 30 + 130)), "prices": PRICES}

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.wire.quirks import THROTTLED, Accepted, Fatal, Refused, Retry, Unsupported, read_response
+from judgekit.wire.usage import Tokens
 
 
 def body(**fields: object) -> bytes:
@@ -247,7 +248,7 @@ def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fiel
     data = body(**fields, usage={"prompt_tokens": 3, "completion_tokens": 1})
     verdict = read_response(200, {}, data)
     assert isinstance(verdict, Retry)
-    assert verdict.usage == (3, 1)
+    assert verdict.usage == Tokens(3, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import Accepted, read_response
 from judgekit.wire.types import ROUTES, SHOWN, Endpoint, Reply, Request, chat, identity
+from judgekit.wire.usage import Tokens
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here
 from tests.mock import URL, MockTransport
 from tests.programs import Ask, collect
@@ -97,7 +98,7 @@ def test_log_probabilities_are_read_in_the_shape_of_completions():
     (label,) = judge.label(unit, [Reply(judge.requests(unit, [])[0].key, json.dumps(raw))])
     assert label.relevance == pytest.approx(0.8)
     reply = Reply("k", json.dumps(raw))
-    assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", (7, 2), ("m-1", ""), "stop")
+    assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", Tokens(7, 2), ("m-1", ""), "stop")
 
 
 def test_log_probabilities_of_a_completion_in_the_shape_of_a_chat_are_read():

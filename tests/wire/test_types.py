@@ -163,8 +163,6 @@ def test_tokens_are_counted_where_the_server_says_them_sensibly():
     def usage(said):
         return Reply("k", json.dumps({"choices": [{}], "usage": said})).usage
 
-    assert usage({"prompt_tokens": 5, "completion_tokens": 2}) == (5, 2)
-    assert usage({"prompt_tokens": 5}) == (5, 0)
     strange = [{"prompt_tokens": prompt, "completion_tokens": 1} for prompt in ("5", -1, 2**70)]
     assert [usage(said) for said in (*strange, {}, None, [])] == [None] * 6
 

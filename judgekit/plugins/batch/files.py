@@ -25,7 +25,8 @@ from judgekit.store.replies import Store
 from judgekit.wire.constraints import unconstrained
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
-from judgekit.wire.types import ROUTES, Endpoint, Program, Request, tokens_used
+from judgekit.wire.types import ROUTES, Endpoint, Program, Request
+from judgekit.wire.usage import tokens_used
 
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""
@@ -190,7 +191,8 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
                 result.unknown.append((line, key))
             elif isinstance(response, Accepted):
                 used = tokens_used(response.json)
-                records[key] = replace(waiting[key], reply=response.raw, usage=used, time=time.time())
+                pair = None if used is None else used.pair
+                records[key] = replace(waiting[key], reply=response.raw, usage=pair, time=time.time())
             else:
                 result.failed.append((line, key, response.reason))
         kept = store.put_many(list(records.values()))

@@ -277,8 +277,8 @@ async def by_labeler(
     progress(Event(stage, 0, len(units), note=note))
     made = await labelling.label_pool(labeler, collection, session, name, units=units)
     usage = session.usage(stage)
-    tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
-    cost = f"Labels: {usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store."
+    sent = f"{usage.sent:,} requests sent ({usage.incurred.counted})"
+    cost = f"Labels: {sent}, {usage.cached:,} replies from the store."
     losses = versions.losses(made, ids, partly=True)
     mixed = "; ".join(session.mixed())
     obstacle = ""
