@@ -30,15 +30,20 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
     A list of one object is that object, as is the same object twice.
     """
-    try:
-        value = json.loads(text, object_pairs_hook=_entries, parse_float=_exact)
-    except _RepeatedError:
-        return None
-    except (ValueError, RecursionError):
-        value = _read_loosely(text)
+    value = parse_value(text)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value if isinstance(value, dict) else None
+
+
+def parse_value(text: str) -> object:
+    """Return the value that a whole text is, objects by case-folded key; None for anything else, as for ``null``."""
+    try:
+        return json.loads(text, object_pairs_hook=_entries, parse_float=_exact)
+    except _RepeatedError:
+        return None
+    except (ValueError, RecursionError):
+        return _read_loosely(text)
 
 
 def leaves(entries: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -90,12 +95,12 @@ def _exact(number: str) -> int | float:
 
 
 def _read_loosely(text: str) -> object:
-    """Return the value that a whole text is in the wider grammar, once or several times alike, or None."""
+    """Return the value that a whole text is in the wider grammar, or None; an object may be repeated."""
     tokens = _tokens(text)
     try:
         value = _value(next(tokens), tokens, 0)
         for token in tokens:
-            if _value(token, tokens, 0) != value:
+            if not isinstance(value, dict) or _value(token, tokens, 0) != value:
                 return None
     except (ValueError, StopIteration):
         return None

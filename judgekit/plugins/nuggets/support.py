@@ -1,12 +1,11 @@
 """Questions whose reply is a JSON list: which items of a list a text supports, or which facts passages state.
 
-The reply is the list and nothing else. A reply that is no such list (cut off, too short, too long, with another word)
-is asked for once more; after that there is no value, and never 0.
+The reply is the list and nothing else, in whatever shape can be read in one way only. Any other reply (cut off, too
+short, too long, with another word) is asked for once more; after that there is no value, and never 0.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,14 +14,25 @@ from typing import Any, Final, Generic, Literal, TypeVar, get_args
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
 from judgekit.plugins.nuggets.facts import Nugget
+from judgekit.plugins.nuggets.lists import read_list
 from judgekit.reading.asker import GROWTH
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import Unread, unfenced, usable
-from judgekit.wire.reasoning import plain_reply, without_reasoning
+from judgekit.reading.verdict import Unread, usable
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 
 Support = Literal["support", "partial", "none"]
 WORDS: Final[tuple[Support, ...]] = get_args(Support)
+_OTHERS: Final[Mapping[str, Support]] = {
+    **dict.fromkeys(("supported", "full support", "full", "fully supported", "fully support"), "support"),
+    **dict.fromkeys(("partial support", "partially supported", "partially support", "partially", "partly"), "partial"),
+    **dict.fromkeys(("not support", "not supported", "no support", "unsupported", "not stated"), "none"),
+}
+"""Other words for the same, without hyphens and underscores: TREC RAG's (``not_support``) and those of models."""
+
+_NUMBERS: Final = ("id", "index", "item", "no", "number")
+"""The fields of an object that may number it."""
+
 WEIGHTS: Final[Mapping[Support, float]] = {"support": 1.0, "partial": 0.5, "none": 0.0}
 AT_ONCE: Final = 10
 """Nuggets that are shown in one request, as AutoNuggetizer does (Pradeep et al., arXiv 2411.09607)."""
@@ -91,7 +101,7 @@ class ListAsker:
         if not isinstance(reply, Reply) or isinstance(usable(reply), Unread):
             # Cut off, or nothing that could be quoted: the same question, with more room.
             room = GROWTH * int(self.prompt.params.get("max_tokens", _ROOM))
-            return replace(self._request(messages, max_tokens=room), again=True)
+            return replace(self._request(messages, max_tokens=room), again=True, free=True)
         said = neutral(without_reasoning(reply.text).strip())
         if said:
             messages.append({"role": "assistant", "content": said})
@@ -102,27 +112,13 @@ class ListAsker:
         reply = usable(outcome)
         if isinstance(reply, Unread):
             return reply
-        listed = _json_list(reply.text, self.endpoint.thinks)
+        listed = read_list(reply.text, self.endpoint.thinks)
         if listed is None:
             return Unread(Status.UNPARSED, "the reply is not a JSON list")
         items = question.read(listed)
         if isinstance(items, str):
             return Unread(Status.UNPARSED, f"the reply lists {items}")
         return items
-
-
-def _json_list(text: str, thinks: bool = False) -> list[Any] | None:
-    """Return the JSON list that a reply is, code fences aside; None where it is anything else."""
-    said = plain_reply(text, thinks)
-    if said is None:
-        return None
-    try:
-        value = json.loads(unfenced(said))
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(value, list):
-        return value
-    return None
 
 
 def support_question(values: Mapping[str, str], items: int) -> Question[Support]:
@@ -135,12 +131,25 @@ def _supports(items: int, listed: list[Any]) -> list[Support] | str:
     if len(listed) != items:
         return f"{len(listed)} words for {items} items"
     supports: list[Support] = []
-    for item in listed:
-        word = item.strip().casefold() if isinstance(item, str) else item
-        if word not in WORDS:
+    for place, item in enumerate(listed, 1):
+        if isinstance(item, dict) and any(item.get(name, place) not in (place, str(place)) for name in _NUMBERS):
+            return "items in another order"
+        word = _word(item)
+        if word is None:
             return f"{item!r}, which is none of {', '.join(WORDS)}"
         supports.append(word)
     return supports
+
+
+def _word(item: object) -> Support | None:
+    """Return what an item says: a word, or the one word among the fields of an object."""
+    if isinstance(item, dict):
+        words = [word for value in item.values() if (word := _word(value)) is not None]
+        return words[0] if len(words) == 1 and not any(isinstance(value, dict) for value in item.values()) else None
+    if not isinstance(item, str):
+        return None
+    said = " ".join(item.casefold().replace("_", " ").replace("-", " ").split())
+    return next((word for word in WORDS if word == said), _OTHERS.get(said))
 
 
 def nugget_questions(prompt: Prompt, query: Query, nuggets: Sequence[Nugget], text: str) -> list[Question[Support]]:

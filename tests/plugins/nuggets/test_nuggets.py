@@ -82,8 +82,30 @@ def test_an_abstention_is_0_and_a_query_without_vital_nuggets_has_no_value(tmp_p
 WRONG = [
     *("[]", '["support"]', SAYS[:-1] + ', "none"]', SAYS[:-1], SAYS.replace("none", "no"), "support, none"),
     *(SAYS + SAYS, f"Facts 1 and 4 are stated: {SAYS}", '{"1": "support"}', "[1, 0, 0, 1, 0]", "[[]]", ""),
-    '["support", null, "none", "support", "none"]',
+    *('["support", null, "none", "support", "none"]', '{"verdicts": ["support"], "notes": ["support"]}'),
+    *("1. support\n3. partial\n2. none\n4. support\n5. none", "2. support\n3. partial\n4. none\n5. support\n6. none"),
+    *("1. support\n2. partial\n3. none\n4. support", "1. support\n2. partial or none\n3. none\n4. support\n5. none"),
+    *("[" + ", ".join(f'{{"id": {n}, "verdict": "support"}}' for n in (2, 1, 3, 4, 5)) + "]", "[support, none, , ,]"),
+    *("[" + '{"strict": "none", "lenient": "support"}, ' * 5 + "]", '{"1": "support", "2": "none"}'),
 ]
+WORDS = ["support", "partial_support", "not_support", "Support", "NO SUPPORT"]
+SHAPES = [
+    json.dumps(WORDS),
+    str(WORDS),
+    json.dumps({"verdicts": WORDS}),
+    json.dumps({str(number): word for number, word in enumerate(WORDS, 1)}),
+    json.dumps([{"fact": number, "verdict": word} for number, word in enumerate(WORDS, 1)]),
+    json.dumps([{"id": number, "label": word} for number, word in enumerate(WORDS, 1)]),
+    "\n".join(f"{number}. {word}" for number, word in enumerate(WORDS, 1)),
+    "\n".join(f"- **Fact {number}:** {word}" for number, word in enumerate(WORDS, 1)),
+    f"Here is the list:\n\n```json\n{json.dumps(WORDS)[:-1]},]\n```",
+]
+
+
+@pytest.mark.parametrize("reply", SHAPES)
+def test_a_list_in_another_shape_and_in_the_fields_words_is_read(reply: str, here: Here) -> None:
+    found = metric("nugget_recall(file=n.jsonl, strict=false)", here)
+    assert rated(found, Answer("x"), reply)[0].value == pytest.approx(1.5 / 3)
 
 
 @pytest.mark.parametrize("first", WRONG)
