@@ -11,7 +11,7 @@ of a query's noise); queries have difficulties that scores and quality share in 
 query, the same way in part in scores and quality. Four sets of runs are kept in each pass, and the truth of each comes
 from 40,000 queries. The system level has no intervals.
 
-Intervals come from the same functions that `judgekit.analysis.compare` calls. One cell is one (level, quality, n,
+Intervals come from the same functions that `judgekit.compare` calls. One cell is one (level, quality, n,
 runs, tau, coefficient, single or difference).
 """
 

@@ -95,7 +95,7 @@ class Sample:
     Attributes:
         form: what a task asks for.
         design: how the tasks were drawn, in one spelling.
-        scale: of the grades, as `judgekit.data.Scale` spells it.
+        scale: of the grades, as `judgekit.Scale` spells it.
         grades: the names of the grades, the lowest first; its number is the scale's lowest.
         guideline: what the page tells the assessor.
         queries: how many queries the sample was drawn from.
