@@ -168,12 +168,17 @@ def pool_size(collection: Collection, depth: int | None, questions: Mapping[str,
     return Pool(
         queries=asked_for,
         pairs=len(pairs),
-        pooled=len({(question[query_id], doc_id) for query_id, docs in collection.pooled() for doc_id in docs}),
+        pooled=distinct_pairs(collection, question),
         at_hand=round(at_hand * asked_for / max(len(collection.queries), 1)),
         labels_again=tuple(labels_alone[name] for name in names),
         answers_again=tuple(answers_alone[name] for name in names),
         lists=len(lists),
     )
+
+
+def distinct_pairs(collection: Collection, questions: Mapping[str, str]) -> int:
+    """Return how many pooled (question, doc) there are; ``questions`` says by query id which question it asks."""
+    return len({(questions[query_id], doc_id) for query_id, doc_ids in collection.pooled() for doc_id in doc_ids})
 
 
 def _alone(brought_by: str | None, run: str) -> str:

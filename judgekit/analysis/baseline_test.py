@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,8 @@ from judgekit.analysis.differences import holm
 from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.measures import reach_of
 from judgekit.analysis.resampling import t_quantile, unseen
+from judgekit.data.frames import AsQueries, as_queries
+from judgekit.data.questions import PARTED, joined, questions_of
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Evaluation
 
@@ -22,7 +25,14 @@ _CHANGED: Final = 5
 _EQUAL: Final = 1e-12
 
 
-def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) -> pd.DataFrame:
+def against(
+    evaluation: Evaluation,
+    baseline: str,
+    *,
+    confidence: float = 0.95,
+    queries: AsQueries | None = None,
+    groups: str | None = None,
+) -> pd.DataFrame:
     """Return how every other run differs from a baseline, on the queries where both have a score.
 
     Args:
@@ -30,12 +40,17 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
         baseline: the run to compare with.
         confidence: of the intervals (paired, Student's t, with an allowance for differences so rare that no query here
             shows them), which need five queries that differ.
+        queries: the questions, as for `judgekit.label`: queries whose conversation, text and language are equal are one
+            question, and everything is about questions. Without them each query counts as one.
+        groups: column of the queries with the group of each: a group counts as one, too. ``none`` parts equal texts.
 
     Returns:
         One row per labeling, measure and run: ``labeling, measure, run, difference`` (run minus baseline), ``ci_low,
         ci_high, p_t`` (paired t test), ``p_random`` (paired randomization test: signs of the differences flipped
         10,000 times), ``p_t_holm, p_random_holm`` (Holm over the runs), ``wins, ties, losses`` (queries on which the
-        run is better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences.
+        run is better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences. Where
+        a question has several rows, all but the difference counts questions; ``rows`` says how many queries there are,
+        and ``p_t_rows`` is the plain paired p over them.
 
     Raises:
         UsageError: the baseline is not one of the runs, or the only one.
@@ -45,6 +60,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     if len(evaluation.runs) < 2:
         raise UsageError(f"{baseline!r} is the only run: add another run to compare with it")
     base = evaluation.runs.index(baseline)
+    unit = _units(evaluation.query_ids, queries, groups)
     rows = []
     for k, labeling in enumerate(evaluation.labelings):
         for i, measure in enumerate(evaluation.measures):
@@ -54,7 +70,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
                 if run != baseline:
                     keys = {"labeling": labeling, "measure": str(measure), "run": run}
                     gaps = pd.Series(scores - values[base], evaluation.query_ids).dropna()
-                    row = _compared(gaps.mask(gaps.abs() <= _EQUAL, 0), confidence, reach)
+                    row = _compared(gaps.mask(gaps.abs() <= _EQUAL, 0), unit, confidence, reach)
                     if measure.lower_is_better:
                         row["wins"], row["losses"] = row["losses"], row["wins"]
                     rows.append(keys | row)
@@ -63,20 +79,60 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     table["p_t_holm"] = tests["p_t"].transform(holm)
     table["p_random_holm"] = tests["p_random"].transform(holm)
     order = ["labeling", "measure", "run", "difference", "ci_low", "ci_high", "p_t", "p_t_holm", "p_random"]
-    return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
+    repeated: list[str] = [] if unit is None else ["rows", "p_t_rows"]
+    return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", *repeated, "most_changed"]]
 
 
-def _compared(by_query: pd.Series, confidence: float, reach: float) -> dict[str, object]:
+def _units(ids: Sequence[str], queries: AsQueries | None, groups: str | None) -> Mapping[str, str] | None:
+    """Return the question or the group of each query, called by its first query; None where each stands alone."""
+    if queries is None and groups not in (None, PARTED):
+        raise UsageError(f"groups: give the queries, whose column {groups!r} is meant")
+    if queries is None or groups == PARTED:
+        return None
+    known = as_queries(queries)
+    asked = {query_id: known[query_id] for query_id in ids if query_id in known}
+    questions = {query_id: query_id for query_id in ids} | questions_of(asked)
+    declared = {} if groups is None else {query_id: query.group(groups) for query_id, query in asked.items()}
+    unit, first = joined(questions, declared), dict[str, str]()
+    for query_id in sorted(unit):
+        first.setdefault(unit[query_id], query_id)
+    if len(first) == len(unit):
+        return None
+    return {query_id: first[name] for query_id, name in unit.items()}
+
+
+def _by_unit(gaps: pd.Series, unit: Mapping[str, str]) -> tuple[pd.Series, Floats]:
+    """Return the difference of each unit, and what deviates of it from the mean of all rows, around that mean.
+
+    Both are sums over the rows of a unit as shares of a mean unit, so that their mean is that of the rows.
+    """
+    by_unit = gaps.groupby(gaps.index.map(unit)).agg(["sum", "size"])
+    share = len(by_unit) / max(len(gaps), 1)
+    sums = by_unit["sum"] * share
+    mean = float(gaps.mean()) if len(gaps) else 0.0
+    # A unit with more rows than others is expected to differ by more.
+    return sums, (sums - mean * (by_unit["size"] * share - 1)).to_numpy()
+
+
+def _compared(
+    by_query: pd.Series, unit: Mapping[str, str] | None, confidence: float, reach: float
+) -> dict[str, object]:
     """Return what is said of the differences of one run, by query in ascending order."""
+    rows: dict[str, object] = {}
+    centred = by_query.to_numpy()
+    if unit is not None:
+        rows = {"rows": len(by_query), "p_t_rows": _paired_t(centred)}
+        by_query, centred = _by_unit(by_query, unit)
     gaps = by_query.to_numpy()
-    low, high = paired_interval(gaps, confidence, reach)
+    low, high = paired_interval(centred, confidence, reach, int(np.count_nonzero(gaps)))
     changed = by_query[gaps != 0]
     largest = changed.abs().sort_values(ascending=False, kind="stable").index[:_CHANGED]
     return {
         "difference": float(gaps.mean()) if len(gaps) else np.nan,
         "ci_low": low,
         "ci_high": high,
-        "p_t": _paired_t(gaps),
+        "p_t": _paired_t(centred),
+        **rows,
         "p_random": flipped(gaps),
         "wins": int((gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
@@ -86,10 +142,13 @@ def _compared(by_query: pd.Series, confidence: float, reach: float) -> dict[str,
     }
 
 
-def paired_interval(gaps: Floats, confidence: float, reach: float) -> tuple[float, float]:
-    """Return the interval of a mean of differences, each at most ``reach``; NaN where too few of them differ from 0."""
+def paired_interval(gaps: Floats, confidence: float, reach: float, differing: int | None = None) -> tuple[float, float]:
+    """Return the interval of a mean of differences, each at most ``reach``; NaN where too few of them differ from 0.
+
+    ``differing`` says how many do, where the differences are not those that were observed.
+    """
     n = len(gaps)
-    if np.count_nonzero(gaps) < MIN_TELLING:
+    if (np.count_nonzero(gaps) if differing is None else differing) < MIN_TELLING:
         return np.nan, np.nan
     mean = float(gaps.mean())
     # Differences that no query here shows may exist: with two of n, one sample of seven has none.

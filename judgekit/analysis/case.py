@@ -431,7 +431,8 @@ class Case:
             return self._leads(series, POOLED, units, units >= MIN_TELLING, max(int(telling.max()), 2))
         total = series[0].worst.units
         # The queries of the rarer outcome tell, and all series have the same ones.
-        minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
+        first = series[0].estimate
+        minority = int(np.mean([each.minority for each, _ in first.margins]) * first.units / max(first.n, 1))
         shape = (len(series), len(series))
         units, enough = np.full(shape, min(minority, total)), np.full(shape, minority >= MIN_EACH_SIDE)
         return self._leads(series, "concordance", units, enough, total)

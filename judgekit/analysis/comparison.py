@@ -254,7 +254,11 @@ class _Comparing:
         both = quality, scores
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
         parted = self.rules.groups == PARTED
-        self.groups = _named_by("groups", None if parted else self.rules.groups, self.background.groups, both)
+        column = None if parted else self.rules.groups
+        if column is not None and self.queries is not None and not any(column in table.columns for table in both):
+            self.groups = {query.query_id: query.group(column) for query in as_queries(self.queries).values()}
+        else:
+            self.groups = _named_by("groups", column, self.background.groups, both)
         self._find_questions(both, parted=parted)
         return scores, at_every_depth(quality, scores, self._depths)
 
@@ -267,7 +271,7 @@ class _Comparing:
             self.questions, self.contradicting = self.background.questions, self.background.contradicting
             return
         if self.queries is not None:
-            asked = as_queries(self.queries)
+            asked = dict(as_queries(self.queries))
         else:
             asked = {}
             for query_id, text, language in texts_in(tables):

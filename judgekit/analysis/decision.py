@@ -28,6 +28,7 @@ from judgekit.analysis.shipping import (
     shipping,
 )
 from judgekit.analysis.unpaired import claims as unpaired_claims
+from judgekit.data.questions import UNKNOWN
 from judgekit.notebook import NotebookRepr
 
 NO_DECISION: Final = "no decision"
@@ -206,4 +207,4 @@ def counted_questions(case: Case) -> Iterator[Claim]:
             yield replace(counted, sentence=said, value=repeats.questions, shown=True)
     # Declared groups say what belongs together, and ratings of live traffic are counted one by one.
     elif case.resamples.groups is None and case.unpaired is None and case.constant is None:
-        yield replace(counted, sentence="Rows are counted as questions: their texts are not known.")
+        yield replace(counted, sentence=UNKNOWN)

@@ -92,33 +92,48 @@ def mean_concordance_interval(
     z = float(ndtri(two_sided))
     parts, places = zip(*runs, strict=True)
     value = float(np.mean([part.concordance for part in parts]))
-    alone = sum(1 / part.pairs for part in parts)
-    shared = sum((part.size / 2 - 1) / part.pairs for part in parts)
-    variance = _Variance(alone / len(parts), shared / len(parts))
+    variance = _variance(parts)
     inflation = 1.0
     if len(parts) > 1 or groups is not None:
-        shares = _shares_of_queries(runs)
-        apart = float((shares**2).sum(axis=1).mean())
-        by_query, most = shares.mean(axis=0), 1.0
+        shares, rows_per_unit = _shares_of_queries(runs), 1.0
         if groups is not None:
-            queries = np.concatenate(places)
-            units = len(np.unique(groups[queries]))
-            z, most = t_quantile(two_sided, units), np.inf
-            by_query = np.bincount(groups[: len(by_query)], by_query)
-        together = float((by_query**2).sum())
-        size = float(np.mean([part.size for part in parts]))
-        minority = float(np.mean([part.minority for part in parts]))
-        # Where all pairs are on the right side no query has a share in the error: weigh in the variance half a query
-        # away from there.
-        inner = float(np.clip(value, 0.5 / size, 1 - 0.5 / size))
-        weight = 2 * variance.at(inner) / minority
+            queries = np.unique(np.concatenate(places))
+            _, of_queries = np.unique(groups[queries], return_inverse=True)
+            z = t_quantile(two_sided, int(of_queries.max()) + 1)
+            alone = float((shares**2).sum(axis=1).mean())
+            shares = np.stack([np.bincount(of_queries, row[queries]) for row in shares])
+            weight = _at_the_edge(variance, parts, value)
+            # Where no query has a share in the error, all of a group may fail together.
+            same = float((np.bincount(of_queries) ** 2).sum()) / len(queries)
+            design_effect = (float((shares**2).sum(axis=1).mean()) + same * weight) / (alone + weight)
+            rows_per_unit = max(design_effect, 1.0)
+            variance = _variance(parts, rows_per_unit)
+        apart = float((shares**2).sum(axis=1).mean())
+        together = float((shares.mean(axis=0) ** 2).sum())
+        weight = _at_the_edge(variance, parts, value, rows_per_unit)
         ratio = (together + weight) / (apart + weight)
-        inflation = float(np.clip(ratio, 1 / len(parts), most))
+        inflation = float(np.clip(ratio, 1 / len(parts), 1.0))
 
     def outside(limit: float) -> bool:
         return abs(value - limit) > z * math.sqrt(inflation * variance.at(limit))
 
     return _edge(outside, value, 0.0), _edge(outside, value, 1.0)
+
+
+def _variance(parts: Sequence[Margins], rows_per_unit: float = 1.0) -> _Variance:
+    """Return the variance of the mean over runs if so many rows tell as much as one question of its own."""
+    alone = [rows_per_unit**2 / part.pairs for part in parts]
+    shared = [(part.size / rows_per_unit / 2 - 1) * rows_per_unit**2 / part.pairs for part in parts]
+    return _Variance(sum(alone) / len(parts), sum(shared) / len(parts))
+
+
+def _at_the_edge(variance: _Variance, parts: Sequence[Margins], value: float, rows_per_unit: float = 1.0) -> float:
+    """Return what a question weighs in the error where all pairs are on the right side, so that none has a share."""
+    size = float(np.mean([part.size for part in parts])) / rows_per_unit
+    minority = float(np.mean([part.minority for part in parts])) / rows_per_unit
+    # As half a question away from there.
+    inner = float(np.clip(value, min(0.5 / size, 0.5), max(1 - 0.5 / size, 0.5)))
+    return 2 * variance.at(inner) / minority
 
 
 def _shares_of_queries(runs: Sequence[tuple[Margins, Ints]]) -> Floats:
@@ -155,7 +170,8 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
         of_groups = np.bincount(group, errors)
         apart = float((errors**2).sum())
         units = len(of_groups)
-        together = n / units
+        # Where all queries agree, all of a group may fail together.
+        together = float((np.bincount(group) ** 2).sum()) / n
         if apart > 0:
             together = max(float((of_groups**2).sum()) / apart, 1.0)
     # The 0 and the 1 weigh as much as an independent unit does.

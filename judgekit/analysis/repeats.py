@@ -54,6 +54,13 @@ class QuestionRows:
         """Whether some questions keep several rows."""
         return any(len(own) > 1 for own in self.kept.values())
 
+    def standing(self, ids: Iterable[str]) -> list[str]:
+        """Return the rows that stand for the questions of some rows, sorted."""
+        rows = set[str]()
+        for query_id in ids:
+            rows.update(self.kept.get(self.question.get(query_id, ""), (query_id,)))
+        return sorted(rows)
+
     def merged(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return scores or quality with the rows that stand for the questions, each with its question's mean.
 
@@ -103,11 +110,7 @@ class QuestionRows:
 
     def of_kind(self, kinds: Mapping[str, str], kind: str) -> set[str]:
         """Return the rows that stand for questions of a kind, by the kind of each query."""
-        rows = [query_id for query_id, own in kinds.items() if own == kind]
-        standing: set[str] = set()
-        for query_id in rows:
-            standing.update(self.kept.get(self.question.get(query_id, ""), (query_id,)))
-        return standing
+        return {*self.standing(query_id for query_id, own in kinds.items() if own == kind)}
 
     def units(self, ids: Collection[str], groups: Mapping[str, str] | None) -> list[str] | None:
         """Return the unit of each row that stands for a question, by name; None where each stands alone."""

@@ -95,6 +95,9 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
     if not scores:
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
     quality = keys.assign(metric=outcome.outcome, value=table[outcome.outcome])
+    asked = _first_of(_QUESTIONS, columns)
+    if asked is not None:
+        quality["text"] = table[asked].map(lambda cell: cell if isinstance(cell, str) else "")
     if outcome.cluster is not None:
         quality[outcome.cluster] = table[outcome.cluster] if outcome.cluster in columns else None
     joined = pd.concat(scores, ignore_index=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -209,6 +209,13 @@ def score(
             metavar="NAME", help="Run to compare the others with: shows differences, tests and the largest changes."
         ),
     ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="File of queries: with --baseline, rows of one question count once.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the queries with their groups; 'none' parts equal texts."),
+    ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")] = False,
     *,
     rules: ScoreOptions,
@@ -233,6 +240,8 @@ def score(
         from judgekit.data.files import check_target
 
         check_target(out, table=True)
+    if baseline is None and (queries is not None or groups is not None):
+        raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
     wanted = parse_measures(measures)
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
@@ -260,8 +269,11 @@ def score(
     changes = None
     if baseline is not None:
         from judgekit.analysis.baseline_test import against
+        from judgekit.data.questions import UNKNOWN
 
-        changes = against(evaluation, baseline)
+        changes = against(evaluation, baseline, queries=queries, groups=groups)
+        if queries is None and groups is None:
+            evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
     lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
     remarks = [*contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules.missing)]
@@ -340,6 +352,9 @@ def compare(
             help="Quality table with query_id, value and, if there are several, run, depth, model, metric; repeat.",
         ),
     ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="File of queries: rows that ask the same are one question.")
+    ] = None,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -381,8 +396,10 @@ def compare(
         else:
             given = _of_wide(scores, rules, outcome)
     inputs = made_from({}, read)
-    background = Background(grades=given.graded)
-    comparison = compare_tables(given.scores, given.quality, given.rules, outcome=given.outcome, background=background)
+    background = Background(grades=given.graded, questions=given.questions)
+    comparison = compare_tables(
+        given.scores, given.quality, given.rules, outcome=given.outcome, queries=queries, background=background
+    )
     if out is not None:
         save_table(comparison.table, out, inputs)
     warnings = [*given.left_out, *comparison.warnings]
@@ -408,6 +425,7 @@ class _Given:
 
     Attributes:
         graded: people's grades of the answers, if these are the outcome.
+        questions: by query id the id of its question, where the tables come with their queries.
         left_out: what of the files is not used, as sentences.
     """
 
@@ -416,6 +434,7 @@ class _Given:
     rules: Rules
     outcome: DeclaredOutcome
     graded: pd.DataFrame | None = None
+    questions: Mapping[str, str] | None = None
     left_out: Sequence[str] = ()
 
 
@@ -471,12 +490,13 @@ def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOut
     if is_grades(file):
         answers, metric = primary_answers(prepared, opened.quality), str(prepared.outcome.outcome)
         graded = grades_of(read_grades(file), answers, metric, prepared.run_names, measure.cutoff)
-        return _Given(table[table["labeling"].isin(prepared.labelers)], answers, rules, prepared.outcome, graded)
+        scored_by = table[table["labeling"].isin(prepared.labelers)]
+        return _Given(scored_by, answers, rules, prepared.outcome, graded, prepared.questions)
     answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
     note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
     # Labels by people would be compared with themselves.
     machines = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
-    return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome)
+    return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome, questions=prepared.questions)
 
 
 def agree(

@@ -16,6 +16,8 @@ from judgekit.data.documents import Queries, Query
 
 PARTED: Final = "none"
 """The value of ``groups`` by which each query is a question of its own."""
+UNKNOWN: Final = "Rows are counted as questions: their texts are not known."
+"""What is said where nothing tells which rows are one question."""
 _END_MARKS: Final = ".?!。।؟։"
 Key = tuple[object, ...]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from judgekit.analysis.claims import Claim, further, lines_of, plain, wrapped
 from judgekit.analysis.race import Choice, Look, RaceRules, Replay
+from judgekit.data.questions import Repeats
 from judgekit.data.streams import write_atomic
 
 
@@ -92,6 +93,7 @@ class Chosen:
         outcome: what the answers are rated by, in words.
         caution: what that is not, as a sentence, or "".
         out_of_money: whether the budget ended it.
+        repeats: how many rows and questions there are.
     """
 
     runs: tuple[str, ...]
@@ -103,6 +105,7 @@ class Chosen:
     outcome: str = ""
     caution: str = ""
     out_of_money: bool = False
+    repeats: Repeats = field(default_factory=Repeats)
 
     @property
     def run(self) -> str:
@@ -162,6 +165,9 @@ class Chosen:
         sure = f"{100 * self.rules.confidence:g} of 100 choices"
         text = f"Quality is {self.outcome}. All limits hold together in {sure}, for questions like these."
         yield self._qualifying("confidence", text, 4)
+        if self.repeats.any:
+            said = " ".join(filter(None, [self.repeats.sentence, self.repeats.contradiction]))
+            yield self._qualifying("questions", said, 5, value=self.repeats.questions)
 
     def _qualifying(self, kind: str, text: str, rank: int, value: float = math.nan) -> Claim:
         """Return a claim that stands behind that of the chosen run."""

@@ -8,7 +8,7 @@ asking stops once the leader is at most the margin below the best (`judgekit.ana
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
@@ -34,6 +34,7 @@ from judgekit.analysis.race import (
     replay,
     stops,
 )
+from judgekit.analysis.repeats import QuestionRows
 from judgekit.answering import Answering, answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
@@ -110,14 +111,19 @@ class RunContest:
         return tuple(self.prepared.run_names)
 
     @cached_property
+    def rows(self) -> QuestionRows:
+        """Which queries are one question."""
+        return QuestionRows.of(self.prepared.questions, self.prepared.collection.queries)
+
+    @cached_property
     def questions(self) -> list[str]:
         """The ids of all questions, so that their order depends on nothing but their ids and the seed."""
-        return sorted(self.prepared.collection.queries)
+        return self.rows.standing(self.prepared.collection.queries)
 
     @cached_property
     def groups(self) -> Ints | None:
-        """The number of each query's unit, where some share a question or a declared group."""
-        return _groups_of(self.prepared, self.questions)
+        """The unit of each question, where some weigh more than others or share a declared group."""
+        return _groups_of(self.prepared, self.rows, self.questions)
 
     @cached_property
     def order(self) -> Order:
@@ -127,7 +133,7 @@ class RunContest:
     @cached_property
     def equal(self) -> Bools | None:
         """Which pairs of runs have equal lists."""
-        return _equal_of(self.prepared, self.prepared.collection.runs, self.questions)
+        return _equal_of(self.prepared, self.prepared.collection.runs, self.rows.rows_of(self.questions))
 
     def answered(self, quality: Floats, questions: int) -> RunAnswers:
         """Return the answers to the first questions in the order of asking."""
@@ -136,7 +142,8 @@ class RunContest:
 
     def block(self, begin: int, end: int, runs: AbstractSet[str] | Sequence[str]) -> QuestionBlock:
         """Return some questions, in the order of asking, with some runs."""
-        collection = self.prepared.collection.only(self.questions[place] for place in self.order.places[begin:end])
+        asked = self.rows.rows_of(self.questions[place] for place in self.order.places[begin:end])
+        collection = self.prepared.collection.only(asked)
         collection = replace(collection, runs=tuple(run for run in collection.runs if run.name in runs))
         return QuestionBlock(collection, self.answering, self.depth)
 
@@ -171,12 +178,10 @@ class RunContest:
         }
 
 
-def _groups_of(prepared: Prepared, query_ids: Iterable[str]) -> Ints | None:
-    """Return the number of each query's unit, where some share a question or a declared group."""
-    units = prepared.units
-    if units is None:
-        return None
-    return np.unique([units[query_id] for query_id in query_ids], return_inverse=True)[1]
+def _groups_of(prepared: Prepared, rows: QuestionRows, questions: Sequence[str]) -> Ints | None:
+    """Return the number of the unit of each question, where some weigh more than others or share a declared group."""
+    units = rows.units(questions, prepared.groups)
+    return None if units is None else np.unique(units, return_inverse=True)[1]
 
 
 def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str]) -> Bools | None:
@@ -210,11 +215,11 @@ def contest(
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
     # Bounds are about groups, and with fewer than these none would ever be narrow enough to stop.
-    if made.groups is not None:
-        groups = len(np.unique(made.groups))
-        if groups < LEAST:
+    if made.groups is not None or made.rows.question:
+        units = len(made.questions if made.groups is None else np.unique(made.groups))
+        if units < LEAST:
             what = "different questions" if prepared.groups is None else "groups of questions"
-            raise UsageError(f"choose needs at least {LEAST} {what}, and there are {groups}")
+            raise UsageError(f"choose needs at least {LEAST} {what}, and there are {units}")
     return made
 
 
@@ -288,7 +293,7 @@ class _Course:
         """Take in the answers of a block."""
         asked = [self.contest.questions[place] for place in self.contest.order.places[begin:end]]
         # In the order of asking, whatever order the replies came in.
-        values = table.pivot(index="run", columns="query_id", values="value")
+        values = self.contest.rows.merged(table).pivot(index="run", columns="query_id", values="value")
         self.quality[:, begin:end] = values.reindex(index=list(self.contest.runs), columns=asked)
 
     def _note(self, shown: Look) -> None:
@@ -329,6 +334,7 @@ class _Course:
             outcome=f"{contest.answering.metrics[0].name} of answers from the top {contest.depth}",
             caution=contest.prepared.outcome.caution,
             out_of_money=self.out_of_money,
+            repeats=contest.prepared.repeats,
         )
 
 
@@ -417,12 +423,15 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
     model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
     # By the ids, as in a real choice: else the order of a file would decide which questions come first.
-    wide = rows[rows["model"] == model].pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
+    rows = rows[rows["model"] == model]
+    alike = QuestionRows.of(prepared.questions, rows["query_id"])
+    wide = alike.merged(rows).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
         raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
     names, questions = tuple(run.name for run in runs), wide.columns.tolist()
     values = wide.loc[list(names)].to_numpy(np.float64)
-    answers = RunAnswers(values, _groups_of(prepared, questions), _equal_of(prepared, runs, questions))
+    equal = _equal_of(prepared, runs, alike.rows_of(questions))
+    answers = RunAnswers(values, _groups_of(prepared, alike, questions), equal)
     rules = rules_of(prepared.config, margin)
     return replay(answers, rules), names, rules

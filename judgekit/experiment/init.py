@@ -454,7 +454,7 @@ class _Survey:
 
 
 def _copies(collection: Collection) -> Iterator[str]:
-    """Yield what is labelled or asked twice, which makes labels worthless before they are made."""
+    """Yield how many passages are labelled twice, which makes labels worthless before they are made."""
     passages = collection.docs.get(sorted(set(chain.from_iterable(collection.pairs.values()))))
     texts = [folded(render(doc)) for doc in passages if doc.text.strip()]
     copies = len(texts) - len({*texts})
@@ -463,10 +463,6 @@ def _copies(collection: Collection) -> Iterator[str]:
             f"{copies:,} of the {len(passages):,} passages that runs found repeat the text of another and are labelled"
             " and counted twice"
         )
-    queries = collection.queries.values()
-    again = len(queries) - len({query.text.strip() for query in queries})
-    if again:
-        yield f"{again:,} of the {len(queries):,} questions repeat the text of another"
 
 
 def _counted(queries: Mapping[str, Query]) -> str:

@@ -26,6 +26,7 @@ from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Spending
 from judgekit.client.estimates import Foreseen, exactly, rounded
 from judgekit.client.waves import Plan
+from judgekit.collection import distinct_pairs
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table, write_table
 from judgekit.data.runs import Run
@@ -89,6 +90,7 @@ class PilotPlan:
         questions: how many there are; ``differ`` of them have different lists.
         differ: see above.
         asked: how many the results hold already.
+        drawn: how many the pilot has, those asked already with it.
         sample: the table ``query_id, weight`` of the pilot, for ``[data] sample``: those asked already with it, each of
             weight 1; the others of 1 / the probability with which they are drawn.
         costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
@@ -116,6 +118,7 @@ class PilotPlan:
     questions: int
     differ: int
     asked: int
+    drawn: int
     sample: pd.DataFrame = field(repr=False)
     costs: pd.DataFrame = field(repr=False)
     power: pd.DataFrame = field(repr=False)
@@ -185,10 +188,12 @@ class PilotPlan:
 
     def _pilot(self) -> str:
         """Return how many questions the pilot has, and where they stand."""
-        line = f"Pilot     {len(self.sample):,} questions"
+        line = f"Pilot     {self.drawn:,} questions"
+        if self.drawn < len(self.sample):
+            line += f" in {len(self.sample):,} rows"
         if self.asked:
-            line += f", {len(self.sample) - self.asked:,} of them new"
-        elif len(self.runs) > 1 and len(self.sample) == self.differ:
+            line += f", {self.drawn - self.asked:,} of them new"
+        elif len(self.runs) > 1 and self.drawn == self.differ:
             line += " (all that differ)"
         line += "."
         if self.file is not None and self.file != self.own:
@@ -348,9 +353,10 @@ def plan(
     return PilotPlan(
         runs=tuple(prepared.run_names),
         depth=lists.depth,
-        questions=len(lists.ids),
+        questions=len(lists.rows),
         differ=int((lists.distance > 0).sum()),
         asked=len(lists.asked),
+        drawn=lists.questions_in(sample),
         sample=sample,
         costs=costs,
         power=_power(config.rules(), lists, sample, config.answers.declared.assigned is not None),
@@ -370,18 +376,23 @@ class _Lists:
     """The questions of an experiment, with how far the runs' lists of each differ.
 
     Attributes:
-        ids: of the questions.
-        distance: how far the lists of each differ; 1 with one run.
+        rows: the queries of each question, by the first of them.
+        distance: how far the lists of each question differ, by the mean of its queries; 1 with one run.
         depth: at which they are compared.
         runs: how many runs there are.
         asked: the questions that a run asked already.
     """
 
-    ids: Sequence[str]
+    rows: Mapping[str, Sequence[str]]
     distance: Floats
     depth: int
     runs: int
     asked: AbstractSet[str] = frozenset()
+
+    @property
+    def ids(self) -> list[str]:
+        """The questions, each by its first query."""
+        return list(self.rows)
 
     @classmethod
     def of(cls, prepared: Prepared, results: Path | None) -> Self:
@@ -391,12 +402,18 @@ class _Lists:
             UsageError: no question with different lists is left to ask.
         """
         collection, depth = prepared.collection, prepared.answer_depth
-        ids, runs = list(collection.queries), len(collection.runs)
-        distance = distances(collection.runs, ids, depth) if runs > 1 else np.ones(len(ids))
+        runs, rows = len(collection.runs), dict[str, list[str]]()
+        for query_id in collection.queries:
+            rows.setdefault(prepared.questions[query_id], []).append(query_id)
+        distance = np.ones(len(rows))
+        if runs > 1:
+            by_query = distances(collection.runs, chain.from_iterable(rows.values()), depth)
+            begins = np.cumsum([0, *map(len, rows.values())])[:-1]
+            distance = np.add.reduceat(by_query, begins) / [len(own) for own in rows.values()]
         asked: AbstractSet[str] = frozenset()
         if results is not None:
-            asked = _asked(results, collection.queries)
-        lists = cls(ids, distance, depth, runs, asked)
+            asked = {prepared.questions[query_id] for query_id in _asked(results, collection.queries)}
+        lists = cls(rows, distance, depth, runs, asked)
         if not lists.left:
             raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
         return lists
@@ -416,11 +433,18 @@ class _Lists:
         # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums
         # stay unbiased however the first were chosen.
         weights = dict.fromkeys(self.asked, 1.0)
+        ids = self.ids
         probability, at = systematic(self.distance[self.places] ** 2, n, np.random.default_rng(seed))
         for place in at:
-            weights[self.ids[self.places[place]]] = 1 / probability[place]
-        sample = pd.DataFrame({"query_id": list(self.ids)})
-        return SAMPLE.check(sample.assign(weight=sample["query_id"].map(weights)).dropna().reset_index(drop=True))
+            weights[ids[self.places[place]]] = 1 / probability[place]
+        # All queries of a question are asked: equal requests are sent once, and their lists may differ.
+        rows = [(query_id, weights.get(name)) for name, own in self.rows.items() for query_id in own]
+        sample = pd.DataFrame(rows, columns=["query_id", "weight"]).astype({"weight": "float64"})
+        return SAMPLE.check(sample.dropna().reset_index(drop=True))
+
+    def questions_in(self, sample: pd.DataFrame) -> int:
+        """Return how many questions a sample has."""
+        return int(np.isin(self.ids, sample["query_id"]).sum())
 
 
 def _asked(folder: Path, queries: Queries) -> set[str]:
@@ -469,14 +493,15 @@ class _Strategies:
         """Yield each strategy with its costs; see `PilotPlan.costs`."""
         collection, answering = self.prepared.collection, self.prepared.answering
         references, own = False, 0.0
+        pairs = distinct_pairs(collection, self.prepared.questions)
         for name, labeler in self.prepared.labelers.items():
-            labels = collection.n_pairs * self.money.price.get(name, 0.0)
+            labels = pairs * self.money.price.get(name, 0.0)
             yield name, self._taken(self.plans[f"label {name}"], labeler.needs.references, labels)
             references |= labeler.needs.references
             own += labels
         # People stand in every plan, also without a price: what a judgment is worth is the reader's to say.
-        judged = exactly(_times(collection.n_pairs, self.money.judgment))
-        yield PEOPLE, _row(judged, judgments=collection.n_pairs)
+        judged = exactly(_times(pairs, self.money.judgment))
+        yield PEOPLE, _row(judged, judgments=pairs)
         for stage, way in answering.items():
             referenced = any(metric.needs_references for metric in way.metrics)
             references |= referenced
@@ -489,7 +514,9 @@ class _Strategies:
         """Return what requests, the references that are lacking, and labels with a price take."""
         config, lacking = self.prepared.config, 0
         if references:
-            lacking = sum(not query.answers for query in self.prepared.collection.queries.values())
+            queries, question = self.prepared.collection.queries, self.prepared.questions
+            referenced = {question[query_id] for query_id, query in queries.items() if query.answers}
+            lacking = len({question[query_id] for query_id in queries} - referenced)
         spent = exactly(labels + _times(lacking, self.money.reference))
         requests, tokens = plan.requests - plan.cached, 0.0
         if requests:
@@ -517,10 +544,11 @@ def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame, assigned: bool) ->
         return pd.DataFrame()
     showing = int((lists.distance[np.isin(lists.ids, sample["query_id"])] > 0).sum())
     r, variants = smallest_r(showing, lists.runs)
-    margin, at_hand = rules.margin_points / 100, len(lists.ids)
+    margin, at_hand = rules.margin_points / 100, len(lists.rows)
     if assigned:
         return pd.DataFrame(
-            {"good": good, "lead": 100 * shown_lead_of_means(len(sample), lists.runs, good)} for good in _GOOD
+            {"good": good, "lead": 100 * shown_lead_of_means(lists.questions_in(sample), lists.runs, good)}
+            for good in _GOOD
         )
     rows = []
     for share in _DIFFER:

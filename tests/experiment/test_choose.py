@@ -310,3 +310,23 @@ def test_a_single_run_is_no_choice(experiment, tmp_path):
     experiment.write_text(text)
     with pytest.raises(UsageError, match="two runs"):
         jk.choose(experiment, asking=jk.Asking(cache=tmp_path / "store"))
+
+
+def test_copies_of_questions_change_no_choice_and_cost_nothing(fault_server, tmp_path):
+    fault_server.answer = answered()
+    path = make(tmp_path / "once", {"base_url": fault_server.base_url, "model": "m"}, questions=60)
+    copied = make(tmp_path / "often", {"base_url": fault_server.base_url, "model": "m"}, questions=60)
+    for file in [copied.parent / "queries.jsonl", *copied.parent.glob("*.trec")]:
+        lines = file.read_text().splitlines(keepends=True)
+        again = [re.sub(r"\b(q\d{3})\b", r"\1-x", line) for line in lines]
+        file.write_text("".join(random.Random(1).sample(lines + again, 2 * len(lines))))
+    found = []
+    for number, file in enumerate((path, copied)):
+        chosen = jk.choose(file, margin=2, asking=jk.Asking(cache=tmp_path / f"store{number}"))
+        claims = [claim for claim in plain(chosen.claims) if claim["kind"] != "questions"]
+        found.append((chosen.run, chosen.bound, chosen.spent.requests, claims))
+    assert found[1] == found[0]
+    assert "120 rows, 60 different questions" in str(chosen).replace("\n          ", " ")
+    parted = load(copied).updated(analysis={"groups": "none"})
+    rows = jk.choose(parted, margin=2, asking=jk.Asking(cache=tmp_path / "store2"))
+    assert rows.choice.last.questions > 60

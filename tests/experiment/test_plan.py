@@ -77,7 +77,7 @@ def test_questions_are_drawn_by_the_square_of_how_far_their_lists_differ_and_wei
     values = np.random.default_rng(3).random(12)
     drawn, sums, asked = Counter[str](), [], {"q1", "q5"}
     for seed in range(500):
-        lists = planning._Lists(ids, far, 3, 2, asked if seed % 2 else frozenset())
+        lists = planning._Lists({name: [name] for name in ids}, far, 3, 2, asked if seed % 2 else frozenset())
         sample = lists.drawn(4, seed)
         weights = dict(zip(sample["query_id"], sample["weight"], strict=True))
         assert len(weights.keys() - asked if seed % 2 else weights) == 4

@@ -5,7 +5,7 @@ Ten lines for a terminal, Markdown for a pull request, and everything as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -19,6 +19,7 @@ from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.outputs import is_results_folder
+from judgekit.data.questions import PARTED, UNKNOWN, joined, questions_of, repeats_of
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
@@ -193,11 +194,14 @@ def _run(name: str, version: AsRuns, notes: list[str]) -> Run:
 
 
 def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
+    losses, questions = _by_question(losses, gate, queries)
     table = losses.table
     means = table[["least", "most"]]
-    if gate.groups is not None:
+    if gate.groups not in (None, PARTED):
         # Paraphrases of a question fail together: one by one they would be taken for independent evidence.
-        means = means.groupby(_groups(table["query_id"], queries, gate.groups)).mean()
+        groups = _groups(questions, queries, gate.groups)
+        unit = joined(questions, dict(zip(questions, groups, strict=True)))
+        means = means.groupby([unit[query_id] for query_id in table["query_id"]]).mean()
     rule = decide_suite if gate.suite else decide
     mean = rule(means["least"].to_numpy(), means["most"].to_numpy(), gate.max_drop / 100)
     # Too few questions would make even this inconclusive, though nothing can have been lost.
@@ -207,13 +211,35 @@ def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
         mean = replace(mean, outcome="inconclusive", needed=None)
     # A list in another order may lose nothing and still be what a reviewer wants to see.
     changed = (table[["least", "most"]].abs().max(axis=1) > _NOTHING) | (table["moved"] != "")
-    changes = table[changed].sort_values(["least", "most"], ascending=False, kind="stable", ignore_index=True)
+    keys, ascending = ["least", "most", "query_id"], [False, False, True]
+    changes = table[changed].sort_values(keys, ascending=ascending, ignore_index=True)
     texts = [queries[query_id].text if query_id in queries else "" for query_id in changes["query_id"]]
     changes.insert(1, "text", texts)
     return Guarded(gate.suite, losses, mean, changes)
 
 
-def _groups(query_ids: pd.Series[str], queries: Queries, column: str) -> list[str]:
+def _by_question(losses: Losses, gate: Gate, queries: Queries) -> tuple[Losses, dict[str, str]]:
+    """Return what each question loses, by the mean of its rows, and the question of each row."""
+    table = losses.table
+    questions = dict(zip(table["query_id"], table["query_id"], strict=True))
+    if gate.groups == PARTED:
+        return losses, questions
+    known = {query_id: queries[query_id] for query_id in questions if query_id in queries}
+    if not known:
+        # With a suite nothing is inferred, so that nothing can be counted twice.
+        unknown = () if gate.suite or losses.same else (UNKNOWN,)
+        return replace(losses, notes=(*losses.notes, *unknown)), questions
+    questions |= questions_of(known)
+    repeats = repeats_of(known, questions)
+    if not repeats.any:
+        return losses, questions
+    rows = table.assign(query_id=table["query_id"].map(questions)).sort_values(["query_id", "moved"])
+    by_question = rows.groupby("query_id", as_index=False).agg({"least": "mean", "most": "mean", "moved": "last"})
+    said = tuple(filter(None, [repeats.sentence, repeats.contradiction]))
+    return replace(losses, table=by_question, notes=(*said, *losses.notes)), questions
+
+
+def _groups(query_ids: Iterable[str], queries: Queries, column: str) -> list[str]:
     """Return the group of each question."""
     groups: list[str] = []
     for query_id in query_ids:

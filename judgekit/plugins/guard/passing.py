@@ -19,7 +19,8 @@ class Gate:
         measure: the measure by which the versions are scored; by default nDCG@10.
         max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
         suite: decide only about these questions.
-        groups: column of the queries: questions of a group (paraphrases) count once, by their mean.
+        groups: column of the queries: questions of a group (paraphrases) count once, by their mean. So do rows with the
+            same conversation, text and language, unless this is ``none``.
         unjudged: how documents without a label count: ``bounds`` (any label on the scale) or ``nonrelevant`` (0).
 
     Raises:

@@ -121,7 +121,7 @@ def test_in_a_suite_missing_labels_decide_only_where_they_may(repository: Path) 
 
 
 def test_questions_of_a_group_count_once(repository: Path) -> None:
-    rows = [{"query_id": f"q{i}", "text": "What?", "town": f"t{min(i, 10)}"} for i in range(20)]
+    rows = [{"query_id": f"q{i}", "text": f"What is {i}?", "town": f"t{min(i, 10)}"} for i in range(20)]
     asked = {"labels": "gold.qrels", "queries": rows}
     write_run(repository / "new.trec", 20, worse=set(range(10, 15)))
     alone, grouped = (
@@ -207,7 +207,7 @@ def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float 
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
-    queries = [{"query_id": f"q{i}", "text": "a `b` | c\n</details> <img src=x> @all"} for i in range(300)]
+    queries = [{"query_id": f"q{i}", "text": f"a `b` | c{i}\n</details> <img src=x> @all"} for i in range(300)]
     guarded = jk.guard("base.trec", "worse.trec", labels="gold.qrels", queries=queries)
     assert markdown(guarded).count("`") == 6, "nothing ends the code before its end"
     assert len(str(guarded).splitlines()) == 7
