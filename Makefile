@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance hooks \
+.PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance exports hooks \
 	mutants notebooks pictures docs docs-links bench bench-against study study-judged clean
 
 demo: $(VENV)/.installed
@@ -78,6 +78,11 @@ coverage: $(VENV)/.dev
 # Values compared with those of trec_eval, ir_measures, KILT and other references, as a table.
 conformance: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance
+
+# Has the tools whose exports judgekit reads write them again, each release in an environment of its own; says what changed.
+# TOOLS="ragas langsmith" makes some of them.
+exports: $(VENV)/.dev
+	$(BIN)/python -m tests.exports $(TOOLS)
 
 # Runs the notebooks and keeps what they show.
 notebooks: $(VENV)/.dev

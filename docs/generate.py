@@ -21,6 +21,7 @@ from judgekit.analysis.money import Money
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.console.help import Command
+from judgekit.data.forms import TOOLS
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
@@ -170,6 +171,20 @@ def _flags() -> str:
     return _table(("flag", "what it says"), ((f"`{name}`", text) for name, text in FLAGS.items()))
 
 
+_TAKEN: Final = ("question", "id", "answer", "reference", "passages", "gold", "run")
+
+
+def _tools() -> str:
+    rows = []
+    for tool in TOOLS:
+        taken = ", ".join(what for what in _TAKEN if getattr(tool, what))
+        left = ", ".join(f"`{name}`" for name in tool.scores if name != "*")
+        if not left and tool.scores:
+            left = "further columns of numbers"
+        rows.append((f"`{tool.name}` {tool.release}", tool.exports, taken, left))
+    return _table(("tool, tested release", "what you save", "what is taken", "scores, listed and not used"), rows)
+
+
 MADE: Final[Mapping[str, Callable[[], str]]] = {
     "experiment": _experiment,
     "labelers": lambda: _plugins(labelers(), "labeler"),
@@ -180,6 +195,7 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
     "parameters": _parameters,
     "prompts": _prompts,
     "flags": _flags,
+    "tools": _tools,
 }
 """What pages may take from the code, by name."""
 

@@ -13,7 +13,7 @@ package names at the entry point of that name. The core asks for what there is w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -47,6 +47,9 @@ class DataForm:
         options: the options of its spelling that are not columns.
         lists: fields that hold lists, which a cell of a table spells as text.
         narrows: which of the kinds a file holds, where that differs from file to file; takes what ``marks`` takes.
+        taken: of a nested form: what becomes of each column of a record, "" of those that are left.
+        rows: where records stand in a file of JSON that wraps them in an object: names with dots between them.
+        mark: what stands between the texts of a list that a cell holds.
         example: a small file.
     """
 
@@ -59,6 +62,9 @@ class DataForm:
     options: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     narrows: Callable[[Any], tuple[str, ...]] | None = None
+    taken: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    rows: tuple[str, ...] = ()
+    mark: str = ""
     example: str = ""
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ class Declaration(NamedTuple):
 _IDS: Final = ("query_id", "_id", "qid", "question_id", "id")
 _PAIR: Final[Names] = {
     "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
-    "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "doc"),
+    "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "did", "doc"),
 }
 DECLARED: Final = {
     "query": Declaration(
@@ -103,7 +104,7 @@ DECLARED: Final = {
         {
             "start": ("start",),
             "end": ("end",),
-            "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "id"),
+            "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "did", "id"),
             "text": ("text", "contents", "passage", "body"),
             "title": ("title",),
             "page": ("page_id", "wikipedia_id"),
@@ -115,7 +116,7 @@ DECLARED: Final = {
         one="doc",
         needs=(("id",), ("text",)),
         marks=frozenset(
-            ("title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "page_id")
+            ("title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "did", "page_id")
         ),
         called=("doc", "corpus", "passage", "collection", "chunk"),
     ),
@@ -311,6 +312,14 @@ class Source:
 
     def cell(self, record: DataRecord, name: str, cell: str, *, python: bool = False) -> Any:
         """Return a cell of CSV as a list: a JSON list, with ``python`` also as pandas writes one, else one text."""
+        array = None
+        if python and _OBJECT.match(cell):
+            array = _ARRAY.fullmatch(cell)
+            if array is None:
+                shown = f"{cell[:60]!r} is an object as Python shows it"
+                cure = "write its text, or the table with to_json(…, orient='records', lines=True)"
+                raise self.error(record, f"{name!r}: {shown}, not a text: {cure}")
+            cell = array[1]
         if not cell.lstrip().startswith("["):
             return [cell] if cell else []
         try:
@@ -319,8 +328,9 @@ class Source:
             if python:
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                     held = ast.literal_eval(cell)
-                    # As pandas writes a list; of an array of numpy, without commas, Python would make one text.
-                    if str(held) == cell:
+                    # As pandas writes a list; of an array of numpy, without commas, Python would make one text. A long
+                    # one is written with dots in its middle.
+                    if str(held) == cell or (array is not None and all(isinstance(text, str) for text in held)):
                         return held
             hint = " (pandas: write the table with to_json(…, orient='records', lines=True))"
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}{hint}') from error
@@ -360,6 +370,12 @@ class Source:
         if not items:
             raise self.nothing(many)
         return items
+
+
+_ARRAY: Final = re.compile(r"\s*array\((\[.*\])(?:,\s*dtype=[^)]*)?\)\s*", re.S)
+"""An array of numpy as its ``repr`` writes it: with commas, other than as ``str`` does."""
+_OBJECT: Final = re.compile(r"\s*(?:array\(|page_content=['\"]|<[\w.]+(?: \w+)* at 0x|[A-Z]\w+\(\w+=)")
+"""How Python shows arrays, LangChain's and LlamaIndex' documents, and objects without a form of their own."""
 
 
 def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:

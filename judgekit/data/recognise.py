@@ -51,6 +51,9 @@ _REFERENCES: Final = Declaration(
 DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING, "references": _REFERENCES}
 """Everything that a file may hold: records, ratings of answers, and reference answers without their questions."""
 _TELLS_QUALITY: Final = {"measure", "labeling"}
+_LOOKED_AT: Final = 20
+NAMES_RUN: Final = ("run", "system", "agent", "app", "provider", "run_id", "name")
+"""Columns that name the run of an answer or a rating, where the rows bear it out."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Recognised:
         fields: the names of its columns; () where it has none.
         told: the fields of the record that tells its form.
         named: the columns that its spelling names, by option.
+        run: the column that names the run of each row; "" where none does.
         why: why it is nothing at all.
         cure: the form in which it may be readable then.
     """
@@ -74,6 +78,7 @@ class Recognised:
     fields: tuple[str, ...] = ()
     told: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
     why: str = ""
     cure: str = ""
 
@@ -101,7 +106,7 @@ def recognise(source: str | Path) -> Recognised:
         return Recognised(why=_reason(error))
     if not first:
         return Recognised(why="it holds no records")
-    named = {key: str(value) for key, value in spec.params if key not in flat.options}
+    named = {key: str(value) for key, value in spec.params if key not in (*flat.options, *form.options)}
     told = first[0].fields
     nested = None if form.nested or named else nested_form(first)
     if nested is not None:
@@ -111,6 +116,8 @@ def recognise(source: str | Path) -> Recognised:
     if unknown:
         raise DataError("; ".join(unknown), path)
     kinds, problem = _held(source, content)
+    if {"answer", "ratings", "references"} & {*kinds} and not content.nested and not problem:
+        kinds, content, problem = _of_runs(source, content, kinds)
     if kinds:
         return replace(content, kinds=kinds)
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
@@ -158,7 +165,12 @@ def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str
     """Return the kinds that a file may be, and what is wrong with it if it is none."""
     form = content.form
     if form is not None and form.nested and form.narrows is not None:
-        return form.narrows(content.told), ""
+        kinds = dict.fromkeys(form.narrows(content.told))
+        if form.taken is not None and content.flat is not None:
+            # The first question may be the one that failed, and lack what the others have.
+            for record in islice(records_of(source, content.flat), _LOOKED_AT):
+                kinds |= dict.fromkeys(form.narrows(record.fields))
+        return tuple(kind for kind in form.holds if kind in kinds), ""
     held, problem = [], ""
     for kind in form.holds if form is not None and form.nested else DECLARED:
         declared = DECLARED[kind]
@@ -213,6 +225,50 @@ def _told_by_names(held: list[str], content: Recognised) -> list[str]:
         held.append("references")
     rated = fields & {*_RATING.names["query_id"]} and fields & {*RATED, "score"} and not fields & _TELLS_QUALITY
     return held or (["ratings"] if rated else [])
+
+
+def _of_runs(
+    source: str | Path, content: Recognised, kinds: tuple[str, ...]
+) -> tuple[tuple[str, ...], Recognised, str]:
+    """Tell answers of several runs from reference answers: rows of one question that a column tells apart."""
+    if "run" in content.named or "run" in content.fields:
+        return kinds, replace(content, run=content.named.get("run", "run")), ""
+    if "answers" in content.named:  # the user says that they are references
+        return kinds, content, ""
+    query_id = content.named.get("query_id") or content.named.get("id")
+    query_id = query_id or next((name for name in DECLARED["query"].names["id"] if name in content.fields), "")
+    columns = _telling_apart(source, content, query_id) if query_id else []
+    column = next((name for name in NAMES_RUN if name in columns), "")
+    if column:
+        return tuple(kind for kind in kinds if kind in ("answer", "ratings")), replace(content, run=column), ""
+    if content.named or not columns or (kinds != ("references",) and kinds != ("answer", "references")):
+        return kinds, content, ""
+    path, _ = located(source, "doc")
+    answer = next(name for name in DECLARED["query"].names["answers"] if name in content.fields)
+    flat = content.flat.name if content.flat is not None else "csv"
+    why = (
+        f"each question has several rows, which {columns[0]!r} tells apart: these may be answers of runs or reference"
+        f" answers. Write {flat}(query_id={query_id},answer={answer},run={columns[0]}):{path} or"
+        f" {flat}(id={query_id},answers={answer}):{path}"
+    )
+    return (), content, why
+
+
+def _telling_apart(source: str | Path, content: Recognised, query_id: str) -> list[str]:
+    """Return the columns with few values, each of which every question has once at most, where questions repeat."""
+    assert content.flat is not None, "only a table has columns"
+    cells: dict[str, list[str]] = {name: [] for name in content.fields}
+    for record in records_of(source, content.flat):
+        for name in cells:
+            cells[name].append(str(record.fields.get(name)))
+    ids = cells.pop(query_id)
+    columns = []
+    if len({*ids}) < len(ids):
+        for name, values in cells.items():
+            few = 1 < len({*values}) <= len(values) / 2
+            if few and len({*zip(ids, values, strict=True)}) == len(ids):
+                columns.append(name)
+    return columns
 
 
 def _only_references(content: Recognised) -> bool:

@@ -103,7 +103,7 @@ class _Layout(NamedTuple):
 def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     """Return what a file is like, by its content where the form does not tell."""
     declared = DECLARED[kind]
-    form = None if spec.name == "auto" else form_named(spec.name)
+    form = named = None if spec.name == "auto" else form_named(spec.name)
     beginning = None
     # Other forms that are named may be packed in a way of their own.
     if form is None or form.nested or form in (TREC, CSV, TSV):
@@ -115,7 +115,7 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     for key, value in spec.params:
         if key in names:
             names = {**names, key: (str(value),)}
-        elif key not in form.options:
+        elif key not in (*form.options, *(named.options if named else ())):
             raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *form.options])}")
     if beginning is None or form not in (TREC, CSV, TSV):
         return _Layout(form, names)
@@ -188,7 +188,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     if kind not in form.holds:
         reason = f"is of the form {form.name!r}, which holds no {declared.many}; expected {declared.expected}"
         raise DataError(reason, path)
-    return inside(form, origin, rows, kind)
+    return inside(form, origin, rows, kind, spec.options)
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:

@@ -175,5 +175,7 @@ def _name_columns(file: Input) -> None:
         column = next((name for name in wanted.get(key, ()) if name in file.content.fields), key)
         if column != key:
             differing[key] = column
+    if file.content.run not in ("", "run"):
+        differing["run"] = file.content.run
     if differing:
         file.name_columns(differing)

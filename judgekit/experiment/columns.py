@@ -41,6 +41,8 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         column = next((name for name in known if name in fields), None)
         if column is not None:
             taken.setdefault(column, key)
+    if kind in ("answer", "ratings") and found.run:
+        taken.setdefault(found.run, "run")
     if kind == "answer":
         taken = {**{name: "rating" for name in fields if name in RATED}, **taken}
     if kind == "ratings" or "rating" in taken.values():

@@ -35,12 +35,14 @@ from judgekit.experiment.inputs import (
     Input,
     Seen,
     common_folder,
+    grouped,
     is_inside,
     question_column,
 )
 from judgekit.experiment.joined import (
     folded,
     give_results_ids,
+    give_runs_files,
     give_runs_names,
     give_tables_ids,
     references_of,
@@ -125,6 +127,7 @@ class _Survey:
         """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
         # Tables get their ids before all else, since runs and ratings may be among them.
         give_tables_ids(self.files)
+        give_runs_files(self.files)
         self._take_runs()
         give_results_ids(self.files, self.runs, self.run_files)
         give_runs_names(self.files, self.runs)
@@ -174,7 +177,7 @@ class _Survey:
             if file.broken and file.taken and not file.nested:
                 half_read.append(file.broken)
         problems = (*files.problems, *files.unused(), *problems)
-        made = Draft(files.folder, tuple(listed), (*files.cautions, *half_read), problems)
+        made = Draft(files.folder, grouped(listed), (*files.cautions, *half_read), problems)
         if plan is None or made.problems:
             return made
         imported = {name: path.read_text(encoding="utf-8") for name, path in files.imported.items()}
@@ -247,7 +250,9 @@ class _Survey:
 
     def _take_runs(self) -> None:
         for file in self.files.of("run"):
-            name = file.stem if file.stem != ALL else "all-runs"
+            name = file.run or file.stem
+            if name == ALL:
+                name = "all-runs"
             if name in self.runs:
                 name = file.name
             run = self.files.read(file, "run", partial(read_run, name=name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,8 @@ from judgekit.spec import Spec, form_of, split_form
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
-_NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
+_NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh")
+_YAML: Final = (".yaml", ".yml")
 _DATA: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".trec", ".run", ".qrels")
 """How files end that are meant as data."""
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
@@ -64,6 +65,7 @@ class Input:
         why: why it is not used.
         problem: what is wrong with the runs that its rows name.
         cluster: the column with the users that gave its ratings, where its spelling names it.
+        run: the name of its run, where its records hold one.
         named: whether the user named it, not only the folder that it lies in.
         unfit: whether it cannot be used, rather than is not needed.
         broken: why it cannot be read although it is meant as data.
@@ -81,6 +83,7 @@ class Input:
     why: str = ""
     problem: str = ""
     cluster: str = ""
+    run: str = ""
     named: bool = False
     unfit: bool = False
     broken: str = ""
@@ -168,6 +171,8 @@ class Input:
             self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
         elif self.path.suffix in _PAGES:
             self.why, self.unfit = f"not used: {_NO_TEXT}", True
+        elif self.path.suffix in _YAML and not self.kinds:
+            self.why, self.unfit = "not used: judgekit reads no YAML; write questions as JSON lines", True
         elif self.content.why:
             hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
             self.why, self.unfit = f"not used: {self.content.why}{hint}", True
@@ -181,6 +186,27 @@ class Input:
         self.taken.append(what)
         if not self.nested:
             self.tell_columns(kind)
+        elif not self.columns and self.origin is None:
+            self.tell_nested()
+
+    def tell_nested(self) -> None:
+        """Note what becomes of the columns of a form that holds several tables."""
+        form = self.content.form
+        if form is None or form.taken is None:
+            return
+        roles = form.taken(self.content.told)
+        scores = [name for name, role in roles.items() if role == "score"]
+        lower = [name for name, role in roles.items() if role == "score, lower is better"]
+        used = [f"{name} → {role}" for name, role in roles.items() if role and name not in (*scores, *lower)]
+        self.columns.append(", ".join(used))
+        if scores or lower:
+            told = [", ".join(scores)] if scores else []
+            if lower:
+                told.append(f"{', '.join(lower)} (lower is better)")
+            self.columns.append(f"scores of {form.name}, no labels and not used: {'; '.join(told)}")
+        left = [name for name, role in roles.items() if not role]
+        if left:
+            self.columns.append(f"not used: {', '.join(left)}")
 
     def tell_columns(self, kind: str) -> None:
         """Note what becomes of the columns of a table that is taken for a kind."""
@@ -425,6 +451,25 @@ def question_column(file: Input) -> str:
     if file.kinds or content.flat is None or content.nested or by_id:
         return ""
     return content.named.get("text") or next((name for name in QUERY["text"][1:] if name in content.fields), "")
+
+
+_ALIKE: Final = 4
+"""Files of one folder that are said in one line, if all that is said of them is the same."""
+
+
+def grouped(listed: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Return what is said of files, one line for many in one folder of which the same is said."""
+    alike: dict[tuple[object, ...], list[Seen]] = {}
+    for file in listed:
+        path = Path(file.name)
+        alike.setdefault((path.parent, path.suffix, file.taken, file.columns), []).append(file)
+    lines: list[Seen] = []
+    for files in alike.values():
+        if len(files) < _ALIKE:
+            lines += files
+        else:
+            lines.append(replace(files[0], name=f"{len(files):,} files like {files[0].name}"))
+    return tuple(sorted(lines, key=lambda file: [seen.name for seen in listed].index(file.name.split(" like ")[-1])))
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,19 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.data.documents import Doc, Docs, Queries
-from judgekit.data.fields import TABULAR
+from judgekit.data.fields import TABULAR, Source
 from judgekit.data.files import read_table
+from judgekit.data.forms import ENTRY, entry_of
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
+from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, nearest
 from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
-from judgekit.spec import Spec
+from judgekit.spec import Spec, slug
 
 _OF_ANSWERS: Final = {"answer", "ratings"}
 _NOT_OF_A_NAME: Final = re.compile(r"[\W_]+")
@@ -112,19 +114,35 @@ def _records(file: Input, given: str) -> list[tuple[int, dict[str, Any]]]:
     return [(record.line, dict(record.fields)) for record in records_of(given, file.content.flat)]
 
 
+def _is_table(file: Input) -> bool:
+    return file.content.flat is not None and file.content.flat.name in TABULAR
+
+
 def _add_copy(
-    files: Files, file: Input, rows: list[dict[str, Any]], named: Mapping[str, str], lines: Sequence[int] = ()
+    files: Files,
+    file: Input,
+    rows: list[dict[str, Any]],
+    named: Mapping[str, str],
+    lines: Sequence[int] = (),
+    *,
+    name: str = "",
+    as_it_is: bool = False,
 ) -> Input:
-    """Add a table again with other rows, from these lines of it, and the names of its columns by option."""
+    """Add a file again with other rows, from these lines of it, and the names of its columns by option.
+
+    ``as_it_is`` keeps the form, also a nested one.
+    """
     ending = "jsonl"
-    if not file.nested and file.content.flat is not None and file.content.flat.name in TABULAR:
+    if _is_table(file) and (as_it_is or not file.nested):
         ending = "csv"  # whose cells are texts, as those of the file
     if ending == "csv":
         text = pd.DataFrame(rows).to_csv(index=False)
     else:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    copy = files.add_written(f"{IMPORTED}/{file.stem}.{ending}", text)
+    copy = files.add_written(f"{IMPORTED}/{name or file.stem}.{ending}", text)
     copy.form = str(Spec(ending, tuple(named.items()))) if named else ""
+    if as_it_is:
+        copy.form = file.form
     copy.named = file.named
     if lines:
         copy.origin = file, lines
@@ -133,11 +151,39 @@ def _add_copy(
     return copy
 
 
+def give_runs_files(files: Files) -> None:
+    """Write each run of a file that holds several into a file of its own, in the form that it has."""
+    for file in list(files.all):
+        if not (file.nested and "run" in file.kinds) or file.content.form is None or file.content.flat is None:
+            continue
+        origin = Source(file.path, file.content.flat.name, ENTRY, "entry")
+        by_run: dict[str, list[DataRecord]] = {}
+        try:
+            for record in records_of(file.given, file.content.flat):
+                run = entry_of(file.content.form, origin, record).get("run", record.fields.get("run"))
+                by_run.setdefault("" if run is None else str(run), []).append(record)
+        except DataError:  # which is told where the file is read
+            continue
+        if len(by_run) < 2 or "" in by_run:
+            file.run = next(iter(by_run), "")
+            continue
+        copies = []
+        for run, records in by_run.items():
+            rows = [dict(record.fields) for record in records]
+            lines = [record.line for record in records]
+            copy = _add_copy(files, file, rows, {}, lines, name=slug(run), as_it_is=True)
+            copy.run = run
+            copies.append(copy)
+        file.tell_nested()
+        file.kinds = []
+        file.taken.append(f"{len(copies)} runs, each written to a file: {', '.join(copy.name for copy in copies)}")
+
+
 def give_runs_names(files: Files, runs: Collection[str]) -> None:
     """Give tables of answers and ratings the names that runs have by their files, where these are meant."""
     for file in list(files.all):
         held = _OF_ANSWERS.intersection(file.kinds)
-        column = file.content.named.get("run", "run")
+        column = file.content.run or "run"
         if not held or column not in file.content.fields:
             continue
         try:
@@ -169,13 +215,16 @@ def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, In
         if queries is not None:
             tables.append((table, {folded(query.text): query_id for query_id, query in queries.items()}))
     passages: dict[tuple[str, str], str] = {}
+    earlier: list[tuple[Input, dict[str, str]]] = []
     for name in results:
         file, run = run_files[name], runs[name]
         result = _Result(file, run, files.read(file, "query", read_queries) or {}, read_docs(file.given))
-        if result.joined(tables) or result.named_apart(passages):
+        if result.joined([*tables, *earlier]) or result.named_apart(passages):
             copy = result.rewritten(files, passages)
             runs[name], run_files[name] = read_run(copy.path, name), copy
         else:
+            # A tool may number the questions of each file anew: then the first file's ids are taken.
+            earlier.append((file, {folded(query.text): query_id for query_id, query in result.queries.items()}))
             passages |= {(doc.title, doc.text): doc.doc_id for doc in result.retrieved}
 
 
@@ -246,9 +295,11 @@ class _Result:
         if self.table is not None:
             matched = len({folded(query.text) for query in self.queries.values()} & self.ids.keys())
             same = f"results for {matched:,} questions of {self.table.name}, found by their text"
-            self.table.kinds = ["query"]
+            if not self.table.nested:
+                self.table.kinds = ["query"]
         file.taken.append(f"{same}: written to {copy.name} with their ids")
         file.kinds = ["query"] if self.table is None else []
+        file.tell_nested()
         return copy
 
 

@@ -266,9 +266,11 @@ def test_answers_that_fit_no_run_are_a_problem_and_other_questions_are_noted(dat
     both = [row for name in RUNS for row in application(data, name, 3, run=name)]
     (data / "apps").mkdir()
     (data / "apps" / "both.json").write_text(json.dumps(both))
-    said = judgekit("init", "apps", code=2)
-    assert "its runs are good, poor, and those of the files both. Make a file of each run, with its name" in said.err
-    (data / "apps" / "both.json").unlink()
+    said = judgekit("init", "apps", code=0)
+    assert "2 runs, each written to a file: imported/good.jsonl, imported/poor.jsonl" in said.out
+    assert load(data / "apps" / "experiment.toml").runs.keys() == {"good", "poor"}
+    shutil.rmtree(data / "apps")
+    (data / "apps").mkdir()
     good, poor = (application(data, name, 3) for name in RUNS)
     good[-1]["user_input"] = "What else?"
     (data / "apps" / "good.json").write_text(json.dumps(good))
@@ -280,7 +282,7 @@ def test_answers_that_fit_no_run_are_a_problem_and_other_questions_are_noted(dat
 def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
     lines(data / "app.jsonl", application(data, "poor", 3))
     said = judgekit("init", "app.jsonl", "--out", "new", code=0)
-    assert "(the form 'rag'); passages: 15; run 'app': 6 questions, up to 3 documents each; answers" in said.out
+    assert "(the form 'ragas'); passages: 15; run 'app': 6 questions, up to 3 documents each; answers" in said.out
     assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
 
 

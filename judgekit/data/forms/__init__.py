@@ -11,6 +11,7 @@ A form is spelled ``name(option=value, ...)``. Options such as ``id=`` and ``tex
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -19,17 +20,27 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
+from judgekit.data.forms.chroma import CHROMA
+from judgekit.data.forms.deepeval import DEEPEVAL
 from judgekit.data.forms.delimited import CSV, TREC, TSV
-from judgekit.data.forms.entry import ENTRY, PASSAGE, content_id, hashed
+from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed
 from judgekit.data.forms.expected import EXPECTED
+from judgekit.data.forms.haystack import HAYSTACK
+from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.kilt import KILT
+from judgekit.data.forms.langsmith import LANGSMITH
 from judgekit.data.forms.lists import DICT, DPR
+from judgekit.data.forms.llamaindex import LLAMAINDEX
+from judgekit.data.forms.mlflow import MLFLOW
+from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.rag import RAG, RETRIEVED
+from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
+from judgekit.data.forms.tool import Tool, at
 from judgekit.data.records import DataRecord, kind_of
-from judgekit.data.streams import Beginning, note_read, parquet_parts
+from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm, register
@@ -38,10 +49,13 @@ from judgekit.spec import Spec, run_file, split_file, user_code
 __all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
            "inside", "nested_form", "records", "telling"]  # fmt: skip
 
+TOOLS: Final[tuple[Tool, ...]] = (*(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, LLAMAINDEX),)
+"""The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TREC, TSV, CSV),
+        *(tool.form() for tool in TOOLS),
         *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
@@ -104,8 +118,47 @@ def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]
     arguments = (path, spec.options) if form.options else (path,)
     if form is FORMS.get(form.name):
         records: Iterator[DataRecord] = form.read(*arguments)
-        return records
+        return _unwrapped(path, records) if form in (JSON, JSONL) else records
     return _own(form, *arguments)
+
+
+def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord]:
+    """Yield the records that stand in a list inside of the object that a tool writes; other records as they are."""
+    start = head(path)
+    wrapping = []
+    for form in forms().values():
+        wrapping += [place for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
+    if _BY_COLUMN.search(start):
+        records = iter(_turned(list(records)))
+    if not wrapping:
+        yield from records
+        return
+    others = []
+    for record in records:
+        for place in wrapping:
+            rows = at(record.fields, place)
+            if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+                # What stands beside the list (settings, totals) is no record.
+                yield from (record.of(row, f"{place}[{number}]") for number, row in enumerate(rows))
+                return
+        others.append(record)
+    yield from others
+
+
+_BY_COLUMN: Final = re.compile(rb'"(?:questions?|query|queries|user_input|input)"\s*:\s*\[\s*"')
+
+
+def _turned(records: list[DataRecord]) -> list[DataRecord]:
+    """Return the rows of an object that holds a list for each column, all of one length; other records as they are."""
+    columns: dict[str, Any] = {}
+    for record in records:
+        columns |= record.fields
+    lengths = {len(values) if isinstance(values, list) else -1 for values in columns.values()}
+    members = sum(len(record.fields) for record in records)
+    if len(lengths) != 1 or -1 in lengths or len(columns) < 2 or members != len(columns):
+        return records
+    rows = zip(*columns.values(), strict=True)
+    return [records[0].of(dict(zip(columns, row, strict=True)), f"[{number}]") for number, row in enumerate(rows)]
 
 
 def _own(form: DataForm, path: Path, *options: Mapping[str, Any]) -> Iterator[DataRecord]:
@@ -138,7 +191,7 @@ def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Mapping[str, Any
     return None
 
 
-_NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources", "titles")
+_NOT_ASKED: Final = ("answer", "ctxs", "gold", "run", "sources", "titles")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
@@ -146,22 +199,27 @@ def entry_of(form: DataForm, entries: Source, record: DataRecord) -> dict[str, A
     """Return what a record of a nested form holds, with the record's line in every error."""
     fields = record.fields
     if entries.format in TABULAR:
-        cells = {name: fields[name] for name in form.lists if isinstance(fields.get(name), str)}
+        read = form.lists
+        if form.taken is not None:  # a list that nobody reads may be spelled as it likes
+            taken = form.taken(fields)
+            read = tuple(name for name in form.lists if taken.get(name))
+        cells = {name: fields[name] for name in read if isinstance(fields.get(name), str)}
         fields = {**fields, **{n: entries.cell(record, n, cell, python=True) for n, cell in cells.items()}}
     with user_code(lambda: f"{entries.path or 'a record'}, read as {form.name}", _file_of(form.read)):
         try:
-            entry: dict[str, Any] = form.read(fields)
+            return checked_entry(form.read(fields))
         except ValueError as error:
             raise entries.error(record, str(error)) from None
         except (KeyError, TypeError):  # the first record told the form
             raise entries.error(record, f"is not a record of the form {form.name!r}") from None
-    return entry
 
 
 def inside(
-    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
 ) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of the records of a nested form, and where their fields are."""
+    if form.mark:
+        records = split_cells(form, source, records, (options or {}).get("split"))
     names = source.names
     if kind == "query":
         named = {key: columns for key, columns in names.items() if columns is not QUERY.get(key)}
@@ -172,7 +230,7 @@ def inside(
 
 def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
-    counts = Counter[tuple[str, str]]()
+    asked = _Asked(entries)
     number = DECLARED[kind].number
     for record in records:
         entry = entry_of(form, entries, record)
@@ -180,22 +238,17 @@ def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kin
             for query, doc, cell in entry["rows"]:
                 yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))
             continue
-        whole = record.of(entry)
-        if entries.find(whole, "id"):
-            query_id = entries.get(whole, "id")
-        else:
-            query_id = hashed("q", entries.get(whole, "text"))
-            # Answers of several runs to one question are about that question.
-            times = (query_id, str(record.fields.get("run")) if kind == "answer" else "")
-            counts[times] += 1
-            if counts[times] > 1:
-                query_id += f"-{counts[times]}"
+        run = entry.get("run", record.fields.get("run"))
+        query_id, again = asked.named(record, entry, None if run is None else str(run))
+        if kind in ("query", "qrels") and again:  # another run's list for the same question
+            continue
         if kind == "query":
             question = {name: value for name, value in entry.items() if form is DPR or name not in _NOT_ASKED}
             yield record.of({**question, "query_id": query_id})
         elif kind == "answer":
-            rated = {name: record.fields[name] for name in ("run", *RATED) if name in record.fields}
-            yield record.of({"query_id": query_id, "answer": entry.get("answer"), **rated})
+            rated = {name: record.fields[name] for name in RATED if name in record.fields}
+            named = {} if run is None else {"run": run}
+            yield record.of({"query_id": query_id, "answer": entry.get("answer"), **named, **rated})
         elif kind == "qrels":
             for doc, grade in entry.get("gold", ()):
                 title = entry.get("titles", {}).get(doc, "")
@@ -203,6 +256,8 @@ def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kin
         elif kind == "run":
             for rank, (doc, passage) in enumerate(_passages(entries, record, entry.get("ctxs")), 1):
                 row = {"query_id": query_id, "doc_id": doc, "score": passage.fields.get("score"), "rank": rank}
+                if run is not None:
+                    row["run"] = run
                 yield passage._replace(fields=row)
         else:
             for listed in (entry.get("ctxs"), entry.get("sources", [])):
@@ -210,6 +265,35 @@ def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kin
                     # What is said of a passage for one question is not of the passage.
                     kept = {name: value for name, value in passage.fields.items() if name not in _OF_THE_QUESTION}
                     yield passage._replace(fields={**kept, "doc_id": doc})
+
+
+class _Asked:
+    """The ids of the questions of a file, each of which every run of the file may hold once."""
+
+    def __init__(self, entries: Source) -> None:
+        self.entries = entries
+        self.lines: dict[tuple[str, str | None], int] = {}
+        self.counts = Counter[tuple[str, str | None]]()
+        self.runs: dict[str, str | None] = {}
+
+    def named(self, record: DataRecord, entry: Mapping[str, Any], run: str | None) -> tuple[str, bool]:
+        """Return the id of an entry's question, and whether another run of the file had it before."""
+        whole = record.of(entry)
+        if self.entries.find(whole, "id"):
+            query_id = str(self.entries.get(whole, "id"))
+        else:
+            query_id = hashed("q", self.entries.get(whole, "text"))
+            # Without the names of runs a question that stands there twice is asked twice.
+            self.counts[query_id, run] += 1
+            times = self.counts[query_id, run]
+            if times > 1 and run is None:
+                query_id += f"-{times}"
+        first = self.lines.setdefault((query_id, run), record.line)
+        if run is not None and first != record.line:
+            reason = f"run {run!r} has the same question twice (first on line {first}): keep one of them"
+            raise self.entries.error(record, reason)
+        earlier = self.runs.setdefault(query_id, run)
+        return query_id, run is not None and earlier != run
 
 
 def _passages(source: Source, record: DataRecord, passages: object) -> Iterator[tuple[str, DataRecord]]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from judgekit.data.fields import DOC, QUERY, Names
+from judgekit.data.records import kind_of
 
 ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
 _TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
+_SHOWN: Final = re.compile(r"\s*page_content=['\"]")
+"""How LangChain shows a document."""
 _SOURCES: Final = ("source", "file_path")
 """Where loaders of LangChain and LlamaIndex write the path of the file that a passage is of."""
 _IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
@@ -43,6 +50,8 @@ def passage_of(item: Any) -> dict[str, Any]:
         return None
 
     if isinstance(item, str):
+        if _SHOWN.match(item):
+            raise ValueError(f"{item[:60]!r} is a document as Python shows it, not its text: write its page_content")
         return {"text": item}
     if isinstance(item, tuple | list) and len(item) == 2:  # with its score, a pair in JSON too
         return passage_of(item[0])
@@ -61,3 +70,55 @@ def passage_of(item: Any) -> dict[str, Any]:
             # An id has no white space: as folders of texts name their files.
             return {**passage, "page_id": "_".join(page.split())}
     return passage
+
+
+def list_of(value: Any, name: object) -> list[Any]:
+    """Return the list that stands under a name; a text alone is one, and so is a list in a list."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise ValueError(f"{name!r} must be a list of texts, not {kind_of(value)}")
+    # Vector stores answer several questions at once: of one question there is one list.
+    if len(value) == 1 and isinstance(value[0], list):
+        return list(value[0])
+    return value
+
+
+def object_in(value: Any) -> Mapping[str, Any] | None:
+    """Return an object, also one that a text spells as JSON or as Python does; None of anything else."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        for read in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                held = read(value)
+                if isinstance(held, dict):
+                    return held
+    return None
+
+
+def checked_entry(entry: Any) -> dict[str, Any]:
+    """Return an entry whose members are what they must be; a `ValueError` says which is not."""
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"the form must return a dictionary, not {kind_of(entry)}")
+    for name in ("ctxs", "sources", "gold", "rows"):
+        if not isinstance(entry.get(name, []), list | tuple):
+            raise ValueError(f"{name!r} must be a list, not {kind_of(entry[name])}")
+    if not isinstance(entry.get("titles", {}), Mapping):
+        raise ValueError(f"'titles' must be an object of ids and titles, not {kind_of(entry['titles'])}")
+    for number, pair in enumerate(entry.get("gold", ())):
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str | int | float):
+            raise ValueError(f"gold[{number}] must be the id of a passage with its grade, not {pair!r:.60}")
+    return dict(entry)
+
+
+def listed_in(value: Any) -> list[Any] | None:
+    """Return a list, also one that a text spells as JSON or as Python does; None of anything else."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        held = object_in(f'{{"list": {value}}}')
+        return None if held is None else held["list"]
+    return None

@@ -6,17 +6,27 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.data.forms.entry import ENTRY, first_of
+from judgekit.data.records import kind_of
 from judgekit.registry import DataForm
 
-LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
+_IDS: Final = ("expected_document_ids", "expected_doc_ids", "expected_ids")
+LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents", *_IDS)
 GRADES: Final = ("grades", "relevance", "relevances")
 
 
 def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
-    docs = fields[first_of(fields, LISTED) or LISTED[0]]
+    name = first_of(fields, LISTED) or LISTED[0]
+    docs = fields[name]
+    if not isinstance(docs, list):
+        raise ValueError(f"{name!r} must be a list of ids, not {kind_of(docs)}")
     # Grades inside of the documents would be two ways to say one thing, and the list of grades is what people have.
-    if any(isinstance(doc, dict) for doc in docs):
-        raise ValueError("the documents must be ids, not objects; grades stand in a list of their own ('grades')")
+    # A list in a list (AutoRAG) says which documents stand for each other, which no judgments can say.
+    for doc in docs:
+        if isinstance(doc, dict | list):
+            reason = "grades stand in a list of their own ('grades')"
+            if isinstance(doc, list):
+                reason = "judgments cannot say that one stands for another: list each id by itself"
+            raise ValueError(f"the documents must be ids, not {kind_of(doc)}; {reason}")
     named = first_of(fields, GRADES)
     # Who expects documents without grades says that each is relevant.
     grades = [1] * len(docs)
@@ -27,14 +37,19 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "gold": list(zip(docs, grades, strict=True))}
 
 
+def _lists(name: str, value: Any) -> bool:
+    # A cell of CSV spells a list; under other names than of ids it may be the text of a passage.
+    return bool(value) and (isinstance(value, list) or (name in _IDS and isinstance(value, str) and value[0] == "["))
+
+
 EXPECTED: Final = DataForm(
     "expected",
     _expected,
     ("query", "qrels"),
     marks=lambda fields: (
-        any(isinstance(fields.get(name), list) and fields[name] for name in LISTED)
-        and any(fields.get(name) for name in ENTRY["text"])
+        any(_lists(name, fields.get(name)) for name in LISTED) and any(fields.get(name) for name in ENTRY["text"])
     ),
     nested=True,
+    lists=(*LISTED, *GRADES),
     example='{"query_id": "q1", "query": "Who?", "documents": ["d1", "d2"], "grades": [2, 1]}\n',
 )

@@ -1,66 +1,45 @@
 """``retrieved``: what an application's pipeline returned. ``rag``: a table of it for an evaluation.
 
 The passages of a result are those of LangChain, LlamaIndex or Haystack, as JSON or as objects; tables are those of
-ragas, deepeval and others.
+tools that have no form of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY
-from judgekit.data.forms.entry import content_id, first_of, passage_of
+from judgekit.data.forms.entry import passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
-from judgekit.data.records import kind_of
+from judgekit.data.forms.tool import Tool, entry_by, roles_of
 from judgekit.registry import DataForm
 
 ASKED: Final = ("user_input", "question", "query", "input", "text")
-_RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
-_CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
-_GOLD: Final = ("reference_contexts", "context")
-_RIGHT: Final = (
+RIGHT: Final = (
     *("answers", "ground_truths", "ground_truth", "reference"),
     *("expected_output", "expected_answer", "reference_answer"),
 )
-_SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output")
-_NAMES: Final = {"query_id": QUERY["id"], "question": ASKED, "answer": _SAID, "answers": _RIGHT}
+SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output")
+_RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
+_CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
 _TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
 _GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
-
-def _entry(fields: Mapping[str, Any], listed: str | None) -> dict[str, Any]:
-    """Return the entry of a result or row, whose passages stand under a name."""
-    held = {key: first_of(fields, names) for key, names in _NAMES.items()}
-    entry = {key: fields[name] if name else None for key, name in held.items()}
-    entry["answers"] = _listed(fields, held["answers"])
-    # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
-    ranked: dict[str, dict[str, Any]] = {}
-    for item in _listed(fields, listed):
-        passage = passage_of(item)
-        own = passage.get("id")
-        same = f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own)
-        ranked.setdefault(same, passage)
-    return {**entry, "ctxs": [*ranked.values()]}
-
-
-def _listed(fields: Mapping[str, Any], name: str | None) -> list[Any]:
-    """Return the list that stands under a name; a text alone is one."""
-    value = fields[name] if name else []
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, list):
-        raise ValueError(f"{name!r} must be a list of texts, not {kind_of(value)}")
-    return value
-
-
-def _rag(fields: Mapping[str, Any]) -> dict[str, Any]:
-    listed = first_of(fields, _CONTEXTS)
-    entry = _entry(fields, listed)
-    sources = _listed(fields, first_of(fields, (name for name in _GOLD if name != listed)))
-    entry["sources"] = [passage_of(source) for source in sources]
-    ids = (content_id(str(passage.get("title") or ""), str(passage["text"])) for passage in entry["sources"])
-    return {**entry, "gold": [*dict.fromkeys(ids, 1).items()]}
+_TABLE: Final = Tool(
+    "rag",
+    question=ASKED,
+    id=QUERY["id"],
+    answer=SAID,
+    reference=RIGHT,
+    passages=_CONTEXTS,
+    gold=("reference_contexts", "context"),
+    run=("run",),
+    scores=("*",),
+    example='{"question": "Who?", "contexts": ["by Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
+)
+_RESULT: Final = Tool("retrieved", question=ASKED, id=QUERY["id"], answer=SAID, reference=RIGHT, run=("run",))
 
 
 def _marks_rag(fields: Mapping[str, Any]) -> bool:
@@ -90,12 +69,18 @@ def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
     return not {*GRADES} & {*fields} and _passages_in(fields) is not None
 
 
-def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _result(fields: Mapping[str, Any]) -> Tool:
+    """Return where the parts of a result stand."""
     listed = _passages_in(fields)
     # An empty list is a question for which nothing was found.
-    if listed is None and not any(fields.get(name) == [] for name in _RETRIEVED):
+    empty = next((name for name in _RETRIEVED if fields.get(name) == []), None)
+    if listed is None and empty is None:
         raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
-    return _entry(fields, listed)
+    return replace(_RESULT, passages=(listed or empty or "",))
+
+
+def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return entry_by(_result(fields), fields)
 
 
 RETRIEVED: Final = DataForm(
@@ -105,14 +90,7 @@ RETRIEVED: Final = DataForm(
     marks=_marks_retrieved,
     nested=True,
     lists=LISTED,
+    taken=lambda fields: roles_of(_result(fields), fields),
     example='{"question": "Who?", "documents": [{"page_content": "by Ann", "metadata": {"source": "a.md"}}]}\n',
 )
-RAG: Final = DataForm(
-    "rag",
-    _rag,
-    ("query", "doc", "run", "qrels", "answer"),
-    marks=_marks_rag,
-    nested=True,
-    lists=(*_CONTEXTS, *_GOLD, *_RIGHT),
-    example='{"user_input": "Who?", "retrieved_contexts": ["by Ann"], "response": "Ann", "reference": "Ann"}\n',
-)
+RAG: Final = replace(_TABLE.form(_marks_rag), narrows=None)

@@ -1,0 +1,22 @@
+"""``chroma``: what a query of a collection found, saved beside its question."""
+
+from typing import Final
+
+from judgekit.data.fields import QUERY
+from judgekit.data.forms.rag import ASKED, RIGHT, SAID
+from judgekit.data.forms.tool import Tool
+
+CHROMA: Final = Tool(
+    "chroma",
+    release="1.5.9",
+    exports="`collection.query(…)` of one question, with `question` beside it",
+    tells=("ids", "documents", "|".join(ASKED)),
+    question=ASKED,
+    id=QUERY["id"],
+    answer=SAID,
+    reference=RIGHT,
+    passages=("documents",),
+    passage_ids=("ids",),
+    run=("run",),
+    example='{"question": "Who?", "ids": [["d1"]], "documents": [["by Ann"]]}\n',
+)

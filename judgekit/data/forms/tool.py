@@ -1,0 +1,253 @@
+"""How a tool writes a question with what belongs to it, declared: the paths of question, answer, passages and the rest.
+
+A path is names from the record inwards, ``inputs.question``: a column of that name, or members of members;
+``outputs.*`` is the only member. A function takes the record. Of several paths the first that holds something counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Final
+
+from judgekit.data.forms.entry import content_id, list_of, object_in, passage_of
+from judgekit.registry import DataForm
+
+Path = str | Callable[[Mapping[str, Any]], Any]
+_LISTS: Final = ("reference", "passages", "passage_ids", "gold", "gold_ids")
+_ROLES: Final = {
+    "question": "question",
+    "id": "id of the question",
+    "answer": "answer",
+    "reference": "reference answer",
+    "passages": "passages",
+    "passage_ids": "ids of the passages",
+    "gold": "passages that answer it",
+    "gold_ids": "ids of the passages that answer it",
+    "run": "run",
+    "failed": "error, in place of an answer",
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Where a tool's export keeps what belongs to a question.
+
+    Attributes:
+        name: of its form.
+        release: the one whose exports the tests read.
+        exports: what its users save, for the page on imports.
+        tells: paths that are all there in each of its records; alternatives with ``|`` between them.
+        question: its text.
+        id: one that all runs share.
+        answer: the application's.
+        reference: right answers.
+        passages: what was retrieved, the best first: texts or objects.
+        passage_ids: the ids of these, in the same order.
+        gold: the passages that answer it, likewise.
+        gold_ids: their ids.
+        run: the name of the run, where a file holds several.
+        scores: patterns of the names of its own scores.
+        lower: those of which less is better.
+        failed: why there is no answer.
+        rows: where the records stand in a file that wraps them.
+        mark: what it writes between the texts of a list in a cell.
+        example: a record.
+    """
+
+    name: str
+    release: str = ""
+    exports: str = ""
+    tells: Sequence[str] = ()
+    question: Sequence[Path] = ()
+    id: Sequence[Path] = ()
+    answer: Sequence[Path] = ()
+    reference: Sequence[Path] = ()
+    passages: Sequence[Path] = ()
+    passage_ids: Sequence[Path] = ()
+    gold: Sequence[Path] = ()
+    gold_ids: Sequence[Path] = ()
+    run: Sequence[Path] = ()
+    scores: Sequence[str] = ()
+    lower: Sequence[str] = ()
+    failed: Sequence[Path] = ()
+    rows: Sequence[str] = ()
+    mark: str = ""
+    example: str = ""
+
+    def form(self, marks: Callable[[Mapping[str, Any]], bool] | None = None) -> DataForm:
+        """Return the form of its exports; ``marks`` tells them where not ``tells`` does."""
+        lists = [path for key in _LISTS for path in getattr(self, key) if isinstance(path, str)]
+        return DataForm(
+            self.name,
+            partial(entry_by, self),
+            ("query", "doc", "run", "qrels", "answer"),
+            marks=marks or partial(_tells, self),
+            nested=True,
+            options=("split",) if self.mark else (),
+            lists=tuple(dict.fromkeys(lists)),
+            narrows=partial(_kinds, self),
+            example=self.example,
+            taken=partial(roles_of, self),
+            rows=tuple(self.rows),
+            mark=self.mark,
+        )
+
+
+def at(fields: Mapping[str, Any], path: Path) -> Any:
+    """Return what stands at a path of a record; None where nothing does."""
+    if not isinstance(path, str):
+        return path(fields)
+    if path in fields:
+        return fields[path]
+    *outer, last = path.split(".")
+    held: Any = fields
+    for name in outer:
+        # A cell of CSV holds an object as JSON, or as Python writes one.
+        held = object_in(held.get(name))
+        if held is None:
+            break
+    if last == "*":
+        flat = [value for name, value in fields.items() if fnmatchcase(str(name), path)]
+        members = flat or list((held or {}).values())
+        return members[0] if len(members) == 1 else None
+    return None if held is None else held.get(last)
+
+
+def _first(fields: Mapping[str, Any], paths: Sequence[Path], but: Path | None = None) -> Path | None:
+    """Return the first path under which there is something."""
+    for path in paths:
+        if path != but and at(fields, path) not in (None, ""):
+            return path
+    return None
+
+
+def _tells(tool: Tool, fields: Mapping[str, Any]) -> bool:
+    for either in tool.tells:
+        if not any(path in fields or at(fields, path) is not None for path in either.split("|")):
+            return False
+    return True
+
+
+def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Path]:
+    """Return where each thing stands in a record."""
+    found: dict[str, Path] = {}
+    for key in _ROLES:
+        # deepeval has gold texts under the name that others have for what was retrieved.
+        path = _first(fields, getattr(tool, key), found.get("passages") if key == "gold" else None)
+        if path is not None:
+            found[key] = path
+    return found
+
+
+def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record of a tool holds."""
+    paths = _paths(tool, fields)
+    held = {key: at(fields, path) for key, path in paths.items()}
+    passages = _with_ids(tool, held, paths, "passages")
+    gold = _with_ids(tool, held, paths, "gold")
+    known = {str(passage.get("text")): passage["id"] for passage in passages if passage.get("id") is not None}
+    golden: dict[str, int] = {}
+    for passage in gold:
+        text, title = passage.get("text"), str(passage.get("title") or "")
+        own = passage.get("id")
+        # A gold passage that was retrieved has the id that it has there.
+        golden[str(known.get(str(text), content_id(title, str(text))) if own is None else own)] = 1
+    answer = None if "failed" in paths else held.get("answer")
+    entry = {"query_id": _id(held.get("id")), "question": held.get("question"), "answer": answer}
+    if "reference" in held:
+        entry["answers"] = list_of(held["reference"], paths["reference"])
+    if "run" in held:
+        entry["run"] = str(held["run"])
+    ranked: dict[str, dict[str, Any]] = {}
+    # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
+    for passage in passages:
+        own = passage.get("id")
+        ranked.setdefault(f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own), passage)
+    sources = [passage for passage in gold if isinstance(passage.get("text"), str)]
+    for passage in sources:
+        if passage.get("id") is None and passage["text"] in known:
+            passage["id"] = known[passage["text"]]
+    return {**entry, "ctxs": [*ranked.values()], "gold": [*golden.items()], "sources": sources}
+
+
+def _id(value: Any) -> Any:
+    """Return an id as text; a tool that numbers its questions writes numbers, which were no texts before."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def _with_ids(tool: Tool, held: Mapping[str, Any], paths: Mapping[str, Path], what: str) -> list[dict[str, Any]]:
+    """Return passages with the ids that stand in a list of their own."""
+    names = what if what == "gold" else "passage"
+    listed = [passage_of(item) for item in list_of(held.get(what, []), paths.get(what))]
+    ids = [_id(value) for value in list_of(held.get(f"{names}_ids", []), paths.get(f"{names}_ids"))]
+    if not ids:
+        return listed
+    if not listed:
+        return [{"id": own} for own in ids]
+    if len(ids) != len(listed):
+        both = f"{paths[what]!r} holds {len(listed)} passages, {paths[f'{names}_ids']!r} {len(ids)} ids"
+        raise ValueError(f"{both}: there must be an id for each")
+    return [{**passage, "id": own} for passage, own in zip(listed, ids, strict=True)]
+
+
+def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the records of a file hold, by the one that tells their form."""
+    there = {key for key in _ROLES if any(_is_there(fields, path) for path in getattr(tool, key))}
+    kinds = ["query"] if "question" in there else []
+    retrieved = [at(fields, path) for path in tool.passages]
+    if "passages" in there and any(value is not None for value in retrieved):
+        kinds += ["doc", "run"]
+    elif "passage_ids" in there:
+        kinds.append("run")
+    if {"gold", "gold_ids"} & _paths(tool, fields).keys():
+        kinds.append("qrels")
+    if {"answer", "failed"} & there:
+        kinds.append("answer")
+    return tuple(kinds)
+
+
+def _is_there(fields: Mapping[str, Any], path: Path) -> bool:
+    return (isinstance(path, str) and path in fields) or at(fields, path) is not None
+
+
+def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return what becomes of the columns of a record: what each is taken for, and "" of those that are left."""
+    taken: dict[str, str] = {}
+    for key, path in _paths(tool, fields).items():
+        taken[path if isinstance(path, str) else path.__name__.strip("_")] = _ROLES[key]
+    taken |= {path: _ROLES["failed"] for path in tool.failed if isinstance(path, str) and path in fields}
+    for name in _names(fields, tool.scores):
+        if name in taken or any(path.startswith(f"{name}.") for path in taken):
+            continue
+        value = at(fields, name)
+        number = value is None or isinstance(value, bool | int | float) or _is_number(value)
+        score = any(fnmatchcase(name, pattern) for pattern in tool.scores)
+        if score and (number or "*" not in tool.scores):
+            less = any(fnmatchcase(name, pattern) for pattern in tool.lower)
+            taken[name] = "score, lower is better" if less else "score"
+        else:
+            taken[name] = ""
+    return taken
+
+
+def _names(fields: Mapping[str, Any], patterns: Sequence[str]) -> Iterator[str]:
+    """Yield the names of columns, and of members of objects of which one of the patterns tells a member."""
+    for name, value in fields.items():
+        members = [f"{name}.{member}" for member in value] if isinstance(value, Mapping) else []
+        inside = [member for member in members if any(fnmatchcase(member, pattern) for pattern in patterns)]
+        yield from inside or [str(name)]
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return value in ("", "True", "False")
+    return True

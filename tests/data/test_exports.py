@@ -1,0 +1,257 @@
+"""What tools wrote (tests/exports) is read as what they were given: questions, answers, references, lists, gold."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit.data.files import read_table
+from judgekit.data.forms import TOOLS
+from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.recognise import recognise
+from judgekit.data.tables import ANSWERS
+from judgekit.data.trec import read_qrels, read_run
+from judgekit.errors import DataError
+from tests.exports.halls import QUESTIONS, RUNS
+
+EXPORTS = Path(__file__).parent.parent / "exports"
+FORMS = {
+    "ragas": [
+        "ragas-0.4.3/{}.csv",
+        "ragas-0.4.3/{}.jsonl",
+        "ragas-0.4.3/dataset-{}.csv",
+        "ragas-0.4.3/dataset-{}.jsonl",
+    ],
+    "deepeval": [
+        *(f"deepeval-4.3.1/dataset/{{}}.{ending}" for ending in ("csv", "json", "jsonl")),
+        *("deepeval-4.3.1/test-run/test_run_{}.json", "deepeval-4.3.1/result-{}.json"),
+    ],
+    "langsmith": ["langsmith-0.15.1/{}.csv", "langsmith-0.15.1/{}.jsonl"],
+    "mlflow": ["mlflow-3.17.2/{}.csv"],
+    "llamaindex": ["llamaindex-0.14.25/{}.jsonl"],
+    "haystack": ["haystack-3.4.1/{}.csv", "haystack-3.4.1/{}.json"],
+}
+FILES = [(form, file, run) for form, files in FORMS.items() for file in files for run in RUNS]
+WITH_GOLD = {"ragas", "deepeval", "llamaindex"}
+WITH_PASSAGE_IDS = {"ragas", "mlflow", "llamaindex"}
+WITHOUT_ANSWERS = {"llamaindex"}
+FAILED = {("langsmith", "dense", "005")}
+"""Where the application itself failed: no answer, and nothing retrieved."""
+
+
+def by_text(file: Path) -> dict[str, str]:
+    """Return the ids of the questions of a file by their texts, without what makes the judge fail."""
+    return {query.text.removeprefix("FAILME "): query_id for query_id, query in read_queries(file).items()}
+
+
+@pytest.mark.parametrize(("form", "file", "run"), FILES, ids=[file.format(run) for _, file, run in FILES])
+def test_an_export_holds_what_the_tool_was_given(form, file, run):
+    path = EXPORTS / file.format(run)
+    content = recognise(path)
+    assert content.form.name == form
+    assert ("qrels" in content.kinds) == (form in WITH_GOLD)
+    ids = by_text(path)
+    assert [*ids] == [question.text for question in QUESTIONS]
+    queries, docs, lists = read_queries(path), read_docs(path), read_run(path)
+    answers = {}
+    if form not in WITHOUT_ANSWERS:
+        answers = read_table(ANSWERS, path).set_index("query_id")["answer"].to_dict()
+    assert ("answer" in content.kinds) == bool(answers)
+    for question in QUESTIONS:
+        query_id = ids[question.text]
+        failed = (form, run, question.id) in FAILED
+        found = [] if failed else question.found(run)
+        if answers:
+            assert queries[query_id].answers == (question.reference,)
+            assert answers[query_id] == ("" if failed else question.answer(run))
+        top = [] if failed else lists.top(query_id)
+        assert [doc.text for doc in docs.get(top)] == [passage.text for passage in found]
+        if form in WITH_PASSAGE_IDS:
+            assert top == [passage.id for passage in found]
+        if form in WITH_GOLD:
+            judged = read_qrels(path).table
+            (gold,) = judged[judged["query_id"] == query_id]["doc_id"]
+            assert docs.get([gold])[0].text == question.gold.text
+
+
+def test_results_of_one_evaluation_share_the_ids_of_their_questions():
+    for form, file, _ in FILES:
+        first, second = (by_text(EXPORTS / file.format(run)) for run in RUNS)
+        assert first == second, form
+
+
+@pytest.mark.parametrize("file", ["out.json", "out.jsonl"])
+def test_a_file_of_several_providers_holds_each_question_once(file):
+    path = EXPORTS / "promptfoo-0.121.20" / file
+    assert recognise(path).form.name == "promptfoo"
+    assert {q.query_id: (q.text, q.answers) for q in read_queries(path).values()} == {
+        question.id: (question.text, (question.reference,)) for question in QUESTIONS
+    }
+    answers = read_table(ANSWERS, path)
+    assert len(answers) == len(QUESTIONS) * len(RUNS)
+    for row in answers.itertuples():
+        question = next(question for question in QUESTIONS if question.id == row.query_id)
+        # The provider failed there: no answer, and no wrong one.
+        assert row.answer == ("" if (row.run, row.query_id) == ("dense", "005") else question.answer(row.run))
+    with pytest.raises(DataError, match="the column 'run' holds 'bm25' and 'dense'"):
+        read_run(path)
+
+
+@pytest.mark.parametrize("file", ["query-{}.json", "first-{}.jsonl"])
+def test_what_chroma_found_keeps_its_ids(file):
+    for run in RUNS:
+        path = EXPORTS / "chromadb-1.5.9" / file.format(run)
+        nested = json.loads((EXPORTS / "chromadb-1.5.9" / f"query-{run}.json").read_text())
+        lists, docs = read_run(path), read_docs(path)
+        for query_id, row in zip(read_queries(path), nested, strict=True):
+            assert lists.top(query_id) == row["ids"][0]
+            assert [doc.text for doc in docs.get(row["ids"][0])] == row["documents"][0]
+
+
+def test_rows_of_ragelo_are_answers_of_agents_and_no_references():
+    path = EXPORTS / "ragelo-0.7.0"
+    content = recognise(path / "answers.csv")
+    assert (content.kinds, content.run) == (("answer",), "agent")
+    read = read_table(ANSWERS, f"csv(query_id=qid, run=agent):{path / 'answers.csv'}")
+    assert {(row.query_id, row.run): row.answer for row in read.itertuples()} == {
+        (question.id, run): question.answer(run) for question in QUESTIONS for run in RUNS
+    }
+    docs = read_docs(path / "documents.csv")
+    assert [doc.doc_id for doc in docs] == [passage.id for q in QUESTIONS for passage in q.passages]
+    for run in RUNS:
+        lists = read_run(path / "runs" / f"{run}.run")
+        assert all(lists.top(q.id) == [passage.id for passage in q.found(run)] for q in QUESTIONS)
+
+
+def test_each_tool_names_the_release_whose_export_lies_here():
+    scripts = {path.stem.removeprefix("by_") for path in EXPORTS.glob("by_*.py")}
+    folders = {path.name for path in EXPORTS.iterdir() if path.is_dir() and "-" in path.name}
+    assert {folder.rsplit("-", 1)[0] for folder in folders} == scripts
+    for tool in TOOLS:
+        assert any(f"-{tool.release}" in folder and tool.name in folder for folder in folders), tool.name
+
+
+def deepeval_rows(cells):
+    """Return deepeval's CSV with these cells of passages."""
+    rows = ["input,actual_output,expected_output,retrieval_context"]
+    rows += [f"Who built hall {number}?,Ada,Ada,{cell}" for number, cell in enumerate(cells)]
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        (["One.|Two.", "One.|Two.|Three."], "nothing confirms that number"),
+        (["One.|Two.", "Three.|Four.", "The flag is on|off.|Two."], "it has 3 parts here, and 2 in most records"),
+        (["a | b", "c | d"], "begins or ends with white space"),
+        (["|a|b|", "|c|d|"], "begins or ends with white space, or is empty"),
+        (["One.|Two."], "nothing confirms that number"),
+    ],
+)
+def test_a_bar_that_may_belong_to_a_text_is_asked_about(cells, why, tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text(deepeval_rows(cells))
+    with pytest.raises(DataError, match=why) as refused:
+        read_docs(path)
+    assert f"deepeval(split=yes):{path}" in str(refused.value)
+    assert len(read_docs(f"deepeval(split=no):{path}")) == len({*cells})
+    parts = {part for cell in cells for part in cell.split("|")}
+    assert {doc.text for doc in read_docs(f"deepeval(split=yes):{path}")} == parts
+
+
+def test_bars_are_split_where_the_file_confirms_the_parts(tmp_path):
+    path = tmp_path / "d.csv"
+    # The third list is shorter: both of its texts stand alone elsewhere.
+    path.write_text(deepeval_rows(["One.|Two.|Three.", "Four.|Five.|Six.", "One.|Four."]))
+    lists = read_run(path)
+    assert sorted(len(lists.top(query_id)) for query_id in lists.query_ids) == [2, 3, 3]
+
+
+def test_an_answer_with_a_bar_makes_the_bars_of_passages_doubtful(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text(deepeval_rows(["One.|Two.", "Three.|Four."]).replace("1?,Ada", "1?,on|off"))
+    with pytest.raises(DataError, match=r"line 3: .*other texts of this record hold it as well"):
+        read_docs(path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts"),
+    [
+        ("array(['abc d', 'def'], dtype=object)", ["abc d", "def"]),
+        ("array(['abc',\n       'def'], dtype='<U3')", ["abc", "def"]),
+        ("array(['abc', ..., 'def'], dtype=object)", None),
+        ("page_content='x y' metadata={'a': 1}", None),
+        ("Document(page_content='x y')", None),
+        ("['abc' 'def']", None),
+        ("<__main__.Node object at 0x7f00>", None),
+    ],
+)
+def test_an_object_as_python_shows_it_is_no_passage(cell, texts, tmp_path):
+    path = tmp_path / "d.csv"
+    quoted = cell.replace('"', '""')
+    path.write_text(f'question,contexts,answer,ground_truth\nWho?,"{quoted}",Ada,Ada\n')
+    if texts is None:
+        with pytest.raises(DataError, match="line 2: 'contexts'"):
+            read_docs(path)
+    else:
+        assert [doc.text for doc in read_docs(path)] == texts
+
+
+def test_a_document_of_langchain_in_a_list_of_texts_is_refused(tmp_path):
+    path = tmp_path / "d.jsonl"
+    shown = "page_content='by Ann' metadata={'source': 'a.md'}"
+    path.write_text(json.dumps({"question": "Who?", "contexts": [shown], "answer": "A", "ground_truth": "A"}) + "\n")
+    with pytest.raises(DataError, match=r"line 1: .*a document as Python shows it"):
+        read_docs(path)
+
+
+ROWS = {"q1": ["a", "b"], "q2": ["a", "b"]}
+
+
+@pytest.mark.parametrize("column", ["agent", "system", "app", "provider", "run_id", "name", "run"])
+def test_a_column_that_tells_the_rows_of_a_question_apart_names_runs(column, tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text(f"qid,{column},answer\n" + "".join(f"{q},{r},x\n" for q, runs in ROWS.items() for r in runs))
+    content = recognise(path)
+    assert (content.kinds, content.run) == (("answer",), column)
+
+
+def test_another_column_that_tells_rows_apart_is_asked_about(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("qid,annotator,answer\n" + "".join(f"{q},{r},x\n" for q, runs in ROWS.items() for r in runs))
+    content = recognise(path)
+    assert content.kinds == ()
+    for spelled in (f"csv(query_id=qid,answer=answer,run=annotator):{path}", f"csv(id=qid,answers=answer):{path}"):
+        assert spelled in content.why
+        assert recognise(spelled).kinds
+    path.write_text("qid,note,answer\nq1,a,x\nq1,b,y\nq2,c,z\nq2,d,w\n")  # each value once: no runs
+    assert recognise(path).kinds == ("answer", "references")
+
+
+def test_ids_alone_make_a_run_and_judgments(tmp_path):
+    path = tmp_path / "r.jsonl"
+    row = {"user_input": "Who?", "retrieved_context_ids": ["d1", 2], "reference_context_ids": [2], "response": "Ada"}
+    path.write_text(json.dumps(row) + "\n")
+    assert recognise(path).kinds == ("query", "run", "qrels", "answer")
+    lists = read_run(path)
+    assert lists.top(lists.query_ids[0]) == ["d1", "2"]
+    assert [*read_qrels(path).table["doc_id"]] == ["2"]
+    row["retrieved_contexts"] = ["One text."]
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match="holds 1 passages, 'retrieved_context_ids' 2 ids"):
+        read_run(path)
+
+
+def test_a_golden_set_names_documents_in_cells_too(tmp_path):
+    path = tmp_path / "golden.csv"
+    path.write_text('question,reference,expected_document_ids\nWho?,Ada,"[""d1"", ""d2""]"\n')
+    assert [*read_qrels(path).table["doc_id"]] == ["d1", "d2"]
+    assert next(iter(read_queries(path).values())).answers == ("Ada",)
+
+
+def test_a_run_that_answers_a_question_twice_is_refused(tmp_path):
+    lines = (EXPORTS / "promptfoo-0.121.20/out.jsonl").read_text().splitlines()
+    path = tmp_path / "out.jsonl"
+    path.write_text("\n".join([*lines, lines[0]]) + "\n")
+    with pytest.raises(DataError, match=r"line 17: run 'bm25' has the same question twice \(first on line 1\)"):
+        read_table(ANSWERS, path)
