@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from judgekit.errors import JudgekitError, UsageError
 
@@ -96,17 +97,25 @@ def _write(value: Value) -> str:
     return f"'{escaped}'"
 
 
+FORM: Final = "The form is name(key=value, ...)@cutoff, e.g. nDCG@10 or P(rel=2)@5."
+
+
 class _Reader:
     """Reads spellings off a text, from left to right."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, form: str = FORM) -> None:
         self.text = text
         self.pos = 0
+        self._form = form
 
     def fail(self, expected: str) -> UsageError:
+        character = self.text[self.pos : self.pos + 1]
+        quoting = ""
+        # A value such as an address with "?" has to be quoted; a name cannot be.
+        if character and "(" in self.text[: self.pos]:
+            quoting = f" Put a value that holds {character!r} into quotes: key='...'."
         return UsageError(
-            f"cannot read {self.text!r}: expected {expected} at character {self.pos + 1}."
-            " The form is name(key=value, ...)@cutoff, e.g. nDCG@10 or P(rel=2)@5."
+            f"cannot read {self.text!r}: expected {expected} at character {self.pos + 1}.{quoting} {self._form}"
         )
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -152,9 +161,9 @@ class _Reader:
         return text
 
 
-def parse(text: str) -> Spec:
-    """Parse one spelling."""
-    reader = _Reader(text.strip())
+def parse(text: str, form: str = FORM) -> Spec:
+    """Parse one spelling; ``form`` is the sentence that an error ends with."""
+    reader = _Reader(text.strip(), form)
     spec = reader.spec()
     if reader.pos != len(reader.text):
         raise reader.fail("the end")
@@ -210,6 +219,12 @@ def split_form(text: str | Path) -> tuple[str, str]:
         raise UsageError(f"{source}: judgekit reads files on this machine. Download it first")
     match = _PREFIX.match(source)
     if match is None:
+        # Taken for a path, it would only be missing.
+        if re.match(r"[a-z]\w*\(.*\):.", source, re.IGNORECASE):
+            raise UsageError(
+                f"cannot read the form in front of the file in {source!r}: put a name that holds spaces, brackets or"
+                " commas into quotes, e.g. csv(value='rating (1-5)'):FILE"
+            )
         return "", source
     return match[1], source[match.end() :]
 

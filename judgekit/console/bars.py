@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _LINE_EVERY_S: Final = 30.0
+_ROOM_FOR_BARS: Final = 80
+"""Columns of a terminal that take a bar and what became of the requests beside the numbers."""
 
 
 @contextmanager
@@ -92,16 +94,15 @@ class _Bars(_Drawing):
         from rich import progress as rich
 
         super().__init__()
-        self.bars: rich.Progress = rich.Progress(
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.MofNCompleteColumn(),
-            rich.TimeElapsedColumn(),
-            # By the speed of late: what came from the store at once makes nobody hope for long.
-            rich.TimeRemainingColumn(),
-            rich.TextColumn("{task.fields[details]}"),
-            console=console(stderr=True),
-        )
+        screen = console(stderr=True)
+        # By the speed of late: what came from the store at once makes nobody hope for long.
+        times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
+        columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}"), rich.MofNCompleteColumn(), *times]
+        # Where there is little room, the numbers are kept, and the bar goes.
+        if screen.width >= _ROOM_FOR_BARS:
+            columns.insert(1, rich.BarColumn())
+            columns.append(rich.TextColumn("{task.fields[details]}"))
+        self.bars: rich.Progress = rich.Progress(*columns, console=screen)
         self.tasks: dict[str, TaskID] = {}
 
     def say(self, line: str) -> None:

@@ -31,7 +31,7 @@ from judgekit.data.columns import (
     take,
 )
 from judgekit.data.tables import ALL, RUN
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +148,8 @@ class Run:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
+        if not isinstance(name, str):
+            raise UsageError(f"the name of a run is a text, not {type(name).__name__}: from_frame(frame, name)")
         columns = RUN.named(name).check(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)

@@ -100,6 +100,11 @@ def file_error(error: OSError, path: Path, expected: str) -> DataError:
     return DataError(reason, path)
 
 
+_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+_POINTER_MOST: Final = 1024
+"""Bytes that a pointer of Git LFS has at most."""
+
+
 def check_file(path: Path, expected: str) -> None:
     """Note that a file is read; refuse a pipe or device before it is opened: opening a pipe waits for its writer."""
     # Files are read more than once, which would lose the beginning of a pipe, that of a shell's <(...) too.
@@ -111,6 +116,12 @@ def check_file(path: Path, expected: str) -> None:
             path,
         )
     note_read(path)
+    if stat.S_ISREG(mode) and path.stat().st_size < _POINTER_MOST:
+        with path.open("rb") as stream:
+            if stream.read(len(_POINTER)) == _POINTER:
+                raise DataError(
+                    "is a pointer of Git LFS, and the file itself is not here; fetch it with `git lfs pull`", path
+                )
 
 
 @contextmanager
@@ -296,3 +307,16 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
         content = content.encode()
     with open_atomic(path) as stream:
         stream.write(content)
+
+
+def toml_problem(error: Exception, content: bytes) -> str:
+    """Return what is wrong with a TOML file, for messages."""
+    said = str(error)
+    place = re.search(r"at line (\d+)", said)
+    lines = content.decode(errors="replace").splitlines()
+    if place and "\\" in "".join(lines[int(place[1]) - 1 : int(place[1])]):
+        said += (
+            ". A backslash between double quotes begins an escape: write the path between single quotes, as in"
+            " 'C:\\data\\runs', or with forward slashes"
+        )
+    return said

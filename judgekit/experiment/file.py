@@ -32,7 +32,7 @@ from judgekit.collection import Collection
 from judgekit.data.documents import Fields
 from judgekit.data.manifest import by_role
 from judgekit.data.sources import resolved
-from judgekit.data.streams import read_bytes
+from judgekit.data.streams import read_bytes, toml_problem
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment import trust
@@ -420,14 +420,16 @@ def _content(path: Path) -> dict[str, Any]:
         own = path / "experiment.toml"
         cure = f"give {own}" if own.is_file() else "judgekit init makes one of a folder with data"
         raise ConfigError(f"is a folder; expected an experiment file: {cure}", path)
+    content = b""
     try:
-        return tomllib.loads(read_bytes(path, "an experiment file").decode())
+        content = read_bytes(path, "an experiment file")
+        return tomllib.loads(content.decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8: save the file as UTF-8, or give an experiment file (.toml)", path) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {error}; expected an experiment file", path) from error
+        raise ConfigError(f"is not TOML: {toml_problem(error, content)}; expected an experiment file", path) from error
 
 
 def parse_config(content: dict[str, Any], path: Path) -> Config:

@@ -16,6 +16,9 @@ from judgekit.wire.types import Endpoint
 
 _FILE: Final = re.compile(r"(.+\.toml)(?::(.+))?")
 _NAME: Final = re.compile(r"[\w.-]+")
+_FORM: Final = (
+    "An endpoint is an address, or name(key=value, ...), e.g. local(base_url='http://localhost:8000/v1', model=m)."
+)
 _HERE: Final = "experiment.toml"
 """The experiment file in which a bare name is looked up."""
 
@@ -34,12 +37,17 @@ def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
     Raises:
         ConfigError, UsageError: there is no such file or name, or a setting is not one.
     """
+    if given.startswith("recorded:"):
+        raise UsageError(
+            f"--endpoint {given}: recorded replies belong to the bundled sample, `judgekit demo`; name the address of a"
+            " server, e.g. http://localhost:8000/v1"
+        )
     if re.match(r"https?://", given):
         return Servers({"default": endpoint_of("default", {"base_url": given, **changes})}, {})
     # A bare name is looked up in the experiment here, as most commands are run beside it.
     in_file = _FILE.fullmatch(given) or (_FILE.fullmatch(f"{_HERE}:{given}") if _NAME.fullmatch(given) else None)
     if in_file is None:
-        spec = parse(given)
+        spec = parse(given, _FORM)
         return Servers({spec.name: endpoint_of(spec.name, {**spec.options, **changes})}, {})
     path, name = Path(in_file[1]), in_file[2]
     if name is not None and not path.is_file():

@@ -103,6 +103,11 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "a run to run": (_nothing, ["run", "good.trec"], ["good.trec: is not TOML", "expected an experiment file"]),
     "a file to report": (_nothing, ["report", "good.trec"], ["good.trec: is a file: give the folder that judgekit run wrote"]),
     "lists of pandas": (_write("queries.jsonl", "query_id,text,answers\nq0,When?,\"['1412']\"\n"), ["label", "containment", *JUDGE[2:]], ["queries.jsonl, line 2", "is not a JSON list", "pandas: write the table with to_json"]),
+    "recorded replies of other data": (_nothing, [*JUDGE, "--endpoint", "recorded:"], ["recorded replies belong to the bundled sample", "name the address of a server"]),
+    "an endpoint with an unquoted value": (_nothing, [*JUDGE, "--endpoint", "l(base_url=http://h/v1?a=1)"], ["Put a value that holds '=' into quotes", "An endpoint is an address, or name(key=value, ...)"]),
+    "a pointer of Git LFS": (_write("good.trec", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"), SCORE, ["good.trec: is a pointer of Git LFS", "git lfs pull"]),
+    "a path of Windows in double quotes": (_edit("experiment.toml", '"docs.jsonl"', '"C:\\Users\\docs.jsonl"'), DRY, ["is not TOML", "between single quotes", "forward slashes"]),
+    "a column's name with brackets": (_nothing, ["score", "--run", "csv(score=rating (1-5)):good.csv", "--qrels", "gold.qrels"], ["put a name that holds spaces, brackets or commas into quotes"]),
 }  # fmt: skip
 
 

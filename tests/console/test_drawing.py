@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from judgekit.console.bars import progress
+from judgekit.console.bars import _Bars, progress
 from judgekit.progress import Event
 from tests.mock import URL
 from tests.small import toml
@@ -40,3 +40,15 @@ def test_a_log_holds_a_line_every_half_minute_and_each_note_once(
         "label judge: 60 of 90, 60 sent, 0 from the store, 1 failed, 0.5 spent in all",
         "spent: 0.5",
     ]
+
+
+@pytest.mark.parametrize("columns", [50, 120])
+def test_a_narrow_terminal_keeps_count_and_time(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    drawing = _Bars()
+    drawing(Event("label judge(prompt=graded)", 1234, 5678, 1234))
+    with drawing.bars.console.capture() as shown:
+        drawing.bars.console.print(drawing.bars.get_renderable())
+    assert "1234/5678" in shown.get()
+    assert "0:00:0" in shown.get()
+    assert ("sent" in shown.get()) == (columns == 120)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.data.runs import Run, Ties, fused, pool
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 
 ids = st.text("aé0_Z", min_size=1, max_size=20)
 scores = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-12, -3.5, 1e300, -1e300]), st.floats(-1e3, 1e3))
@@ -151,3 +151,12 @@ def test_runs_are_fused_by_reciprocal_ranks() -> None:
     # w leaves at depth 1; x and y are both first once: equal sums go by id, descending.
     assert fused(runs, "q", 1) == ["y", "x"]
     assert fused(runs, "unknown", 3) == []
+
+
+def test_a_table_in_the_place_of_a_name_is_refused_without_being_shown() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["secret"], "score": [1.0]})
+    with pytest.raises(UsageError, match="a text, not DataFrame") as refused:
+        Run.from_frame("bm25", frame)  # type: ignore[arg-type]
+    assert "secret" not in str(refused.value)
