@@ -104,23 +104,33 @@ def _prompts(name: str | None) -> None:
 
 
 def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
-    """Check what a server supports, with one call for each feature that judgekit may need.
+    """Check what a server supports, with the requests that judges and answers send: a dozen at most.
+
+    Prints what they may cost before it sends them, and at the end the lines of an experiment file that fit.
 
     Examples:
         judgekit check-endpoint --endpoint http://localhost:8000/v1 --model my-model
     """
+    from judgekit.client.budget import Budget, Spending
     from judgekit.client.routes import wait_ready
     from judgekit.client.sync import run_sync
     from judgekit.context import Context
-    from judgekit.reading.check import check_endpoint as check
+    from judgekit.reading.check import check_endpoint as check, lines_for, planned
 
-    endpoint = Context(server.servers().endpoints).endpoint(None).llm
+    servers = server.servers()
+    endpoint = Context(servers.endpoints).endpoint(None).llm
+    requests, prompts, replies = planned(endpoint)
+    price = Spending(Budget(), servers.prices).price(endpoint)
+    cost = "" if price is None else f": at most {price.of(prompts, replies):,.4g} by the prices given"
+    note(f"sends at most {requests} requests of {prompts:,} tokens in all, with {replies:,} of replies{cost}")
     # Before the checks: a server that is still loading would fail all of them.
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
     rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
     grid(("what", "works", "seen", "needed for"), rows)
+    if all(item.works != "no" or item.needed_for for item in found):
+        say("", "For an experiment file:", "", *lines_for(endpoint, found))
     # What only some prompts need may be lacking; what every request needs may not.
     if any(item.works == "no" and not item.needed_for for item in found):
         raise typer.Exit(3)

@@ -610,5 +610,5 @@ def _may_be_why(exchange: _Exchange) -> bool:
 
 def _ignores(reply: Reply, constraint: Mapping[str, Any]) -> bool:
     """Whether a whole reply does not have the form that a server was asked to hold it to."""
-    whole = bool(reply.text.strip()) and reply.refusal is None and reply.finish_reason in _WHOLE
-    return whole and not obeys(reply.text, constraint)
+    # Nothing at all is no form either: llama-server's completions end so where a reply begins with the stop.
+    return reply.refusal is None and reply.finish_reason in _WHOLE and not obeys(reply.text, constraint)

@@ -125,6 +125,18 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
     return said_by_system(problem)
 
 
+def context_of(body: Any, model: str) -> int | None:
+    """Return the tokens that prompt and reply of a model may have, where a server's list of models says it."""
+    listed = _models(body)
+    for entry in listed:
+        # llama.cpp answers under any name with the one model that it has.
+        if entry.get("id") == model or len(listed) == 1:
+            for length in (entry.get("max_model_len"), at(entry, "meta", "n_ctx")):
+                if type(length) is int and length > 0:
+                    return length
+    return None
+
+
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
     """Return the largest number of tokens of prompt and reply, where a server says it (vLLM, SGLang)."""
     lengths = {}

@@ -1,7 +1,8 @@
-"""Whether an endpoint will do: one call for each thing that labelers and answers may need of it.
+"""Whether an endpoint will do: the very requests that labelers and answers send, and what becomes of each.
 
-What a server accepts is not what it does: log-probabilities are looked for in the reply, since some servers ignore what
-they do not know and answer 200. Nothing is stored.
+What a server accepts is not what it does: constraints and log-probabilities are looked for in the reply, since some
+servers ignore what they do not know and answer 200. Nothing is stored, and nothing is asked twice. See `planned` for
+what it may cost.
 """
 
 from __future__ import annotations
@@ -9,30 +10,45 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from judgekit.client.routes import has_routes, open_server
+from judgekit.client.estimates import most_tokens
+from judgekit.client.routes import context_of, has_routes, open_server
 from judgekit.client.server_warnings import proves_thinking
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
-from judgekit.reading.verdict import unfinished
-from judgekit.wire.access import Secret
+from judgekit.reading.asker import Asker
+from judgekit.reading.prompts import load_prompt
+from judgekit.reading.verdict import Form, unfinished
+from judgekit.wire.access import Secret, api_key, is_local
+from judgekit.wire.constraints import ways
 from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.quirks import Accepted, ServerQuirks, Unsupported, decoded, read_response
-from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport, shaped
+from judgekit.wire.quirks import Accepted, Fatal, Refused, ServerQuirks, Unsupported, decoded, read_response
+from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Request, Transport
 
-Outcome = Literal["yes", "no", "partly"]
+Outcome = Literal["yes", "no", "partly", "held", "ignored", "refused", "not tried"]
 
-_QUESTION: Final = (
-    "Does the passage answer the question? Reply with Yes or No.\n"
-    "<question>What is the capital of France?</question>\n"
-    "<passage>Paris has been the capital of France for most of its history.</passage>"
-)
+MOST_REQUESTS: Final = 12
+"""The most requests of a check."""
+
+_QUESTION: Final = "What is the capital of France?"
+_PASSAGE: Final = "<passage>\nParis has been the capital of France for most of its history.\n</passage>"
 _MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
 _LOGPROBS_ARE_FOR: Final = "judges that read probabilities (read=logprobs)"
+_FORM_IS_FOR: Final = "models that do not keep to the form that is asked for"
+_KEY_IS_FOR: Final = "nothing: it says whether the server checks the key"
+_CONTEXT_IS_FOR: Final = "long passages, and replies that are cut off"
 _TRIES: Final = 4
+_ALTERNATIVES: Final = 20
+_UNHEARD: Final = ("zqxj", "vkwf")
+"""Words that no model says unless it is held to them."""
+_KEY: Final = "zqxj"
+_LARGEST: Final = 40_000
+"""A prompt beyond a larger context than this would take long to send and to refuse."""
+_BEYOND: Final = 10**7
+"""More tokens than any model's context has."""
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _NAMES: Final = {"chat": "chat completion", "completions": "completion"}
 
@@ -43,7 +59,8 @@ class Check:
 
     Attributes:
         name: what was tried, e.g. ``log-probabilities``.
-        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``.
+        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``; of a constraint ``held``, ``ignored`` or
+            ``refused``; ``not tried`` where another answer, or the number of requests, left no need or room.
         detail: what was seen, or the server's own message.
         needed_for: what does not work without it; empty if everything needs it.
     """
@@ -54,99 +71,151 @@ class Check:
     needed_for: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why there is no reply: in the server's words, where it said something; whether it refused the request as such."""
+
+    said: str
+    refused: bool = False
+
+
+@dataclass
 class _Probe:
-    """Asks one endpoint, without retries, and remembers which parameters it refuses."""
+    """Asks one endpoint, without retries, and remembers what it refuses."""
 
-    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
-        self.endpoint = endpoint
-        self.transport = transport
-        self.quirks = ServerQuirks()
-        self.secret = Secret.of(endpoint)
+    endpoint: Endpoint
+    transport: Transport
+    secret: Secret
+    sent: int = 0
+    quirks: ServerQuirks = field(default_factory=ServerQuirks)
 
-    async def ask(self, *, negotiate: bool, **params: Any) -> Reply | str:
-        """Return the reply to a question that a judge may be asked, or why there is none."""
-        endpoint = self.endpoint
-        stop = {"stop": ["\n"]} if endpoint.api == "completions" else {}
-        messages = [{"role": "user", "content": _QUESTION}]
-        body = canonical(shaped(endpoint.api, endpoint.model, messages, {"max_tokens": 32, **stop, **params}))
+    async def ask(self, body: bytes, tested: Mapping[str, Any] | None = None) -> Reply | _Refusal:
+        """Return the reply to a body with the fields under test added; those are not negotiated away."""
+        fields = tested or {}
         for _ in range(_TRIES):
-            sent = self.quirks.apply(body)
-            try:
-                async with asyncio.timeout(endpoint.timeout_s):
-                    status, headers, data = await self.transport.send(endpoint, sent)
-                data = self.secret.cut_response(decoded(data, endpoint.max_reply_bytes))
-            except NotConnectedError as problem:
-                return f"no connection was made: {problem}. Is the server running, and are its address and port right?"
-            except TimeoutError:
-                return f"no answer within {endpoint.timeout_s:g} s"
-            except OSError as problem:
-                return str(problem)
-            response = read_response(status, headers, data, parse_json(sent), proven=True)
-            if isinstance(response, Accepted):
-                return Reply("", response.raw)
-            reason = self.secret.cut(response.reason)
-            # Parameters under test are not negotiated away: that a server refuses them is the answer.
-            if not isinstance(response, Unsupported) or not (negotiate or response.param.startswith("max_")):
-                return reason
-            if self.quirks.learn(response.param) is None:
-                return reason
-        return "it refuses parameter after parameter"
+            sent = self.quirks.apply(body, fields)
+            answer = await self._send(sent)
+            if not isinstance(answer, Unsupported):
+                return answer
+            untested = answer.param not in fields or answer.most is not None
+            if not untested or self.quirks.learn(answer.param, answer.most) is None:
+                return _Refusal(self.secret.cut(answer.reason), refused=True)
+        return _Refusal("it refuses parameter after parameter", refused=True)
+
+    async def _send(self, body: bytes) -> Reply | _Refusal | Unsupported:
+        endpoint = self.endpoint
+        if self.sent >= MOST_REQUESTS:
+            return _Refusal(f"{MOST_REQUESTS} requests were sent already")
+        self.sent += 1
+        try:
+            async with asyncio.timeout(endpoint.timeout_s):
+                status, headers, data = await self.transport.send(endpoint, body)
+            data = self.secret.cut_response(decoded(data, endpoint.max_reply_bytes))
+        except NotConnectedError as problem:
+            asked = "Is the server running, and are its address and port right?"
+            return _Refusal(f"no connection was made: {problem}. {asked}")
+        except TimeoutError:
+            return _Refusal(f"no answer within {endpoint.timeout_s:g} s")
+        except OSError as problem:
+            return _Refusal(str(problem))
+        response = read_response(status, headers, data, parse_json(body), proven=True)
+        if isinstance(response, Accepted):
+            return Reply("", response.raw)
+        if isinstance(response, Unsupported):
+            return response
+        if isinstance(response, Fatal):
+            keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport)
+            return _Refusal(self.secret.cut(response.cured(keyless)), refused=True)
+        return _Refusal(self.secret.cut(response.reason), refused=isinstance(response, Refused))
+
+
+def planned(endpoint: Endpoint) -> tuple[int, int, int]:
+    """Return the most requests of a check, and the most (prompt, completion) tokens that they may take."""
+    bodies = [_plain(endpoint), _plain(endpoint, probable=True)]
+    prompts, replies = (max(most_tokens(request.body)[part] for request in bodies) for part in (0, 1))
+    # One of them has a prompt as long as the longest context; a server that has that context answers it.
+    return MOST_REQUESTS, (MOST_REQUESTS - 1) * prompts + _LARGEST + prompts, MOST_REQUESTS * replies
 
 
 async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
     """Try an endpoint; return what works. Where it does not answer at all, nothing further is tried."""
     notes: list[str] = []
-    probe = _Probe(endpoint, transport or open_transport(endpoint, notes.append))
+    carrier = transport or open_transport(endpoint, notes.append)
+    probe = _Probe(endpoint, carrier, Secret.of(endpoint))
     checks = [Check("proxy", "yes", text) for text in notes]
+    context: int | None = None
     try:
         if has_routes(endpoint) and transport is None:
-            checks.append(await _models(endpoint, probe.secret.cut))
+            listed, context = await _models(endpoint, probe.secret.cut)
+            checks.append(listed)
         checks.append(await _answer(probe))
         # A server that is down would fail every further check, each after its whole time-out.
         if checks[-1].works != "no":
             checks.append(await _logprobs(probe))
+            checks += await _constraints(probe)
+            checks.append(await _together(probe))
+            if transport is None and api_key(endpoint) and has_routes(endpoint):
+                checks.append(await _keyless(probe))
+            checks += await _room(probe, context)
     finally:
         await probe.transport.aclose()
     return checks
 
 
-async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
+def _plain(endpoint: Endpoint, *, probable: bool = False) -> Request:
+    """Return the request of a judge of one word, or of one that reads probabilities."""
+    params: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if probable else {}
+    asker = Asker(endpoint, load_prompt("binary"), params)
+    return asker.request({"question": _QUESTION, "passages": _PASSAGE})
+
+
+async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> tuple[Check, int | None]:
+    """Look for the model in the server's list; return its context, too, where the list names one."""
     name = "list of models"
     try:
         async with open_server(endpoint) as server:
             status, body = await server("/models")
         names = [str(model["id"]) for model in body["data"]]
     except OSError as problem:
-        return Check(name, "no", clean(str(problem) or "no answer"), _MODELS_ARE_FOR)
+        return Check(name, "no", clean(str(problem) or "no answer"), _MODELS_ARE_FOR), None
     except (KeyError, TypeError):
-        return Check(name, "no", clean(f"{status}: {json.dumps(body):.300}"), _MODELS_ARE_FOR)
+        return Check(name, "no", clean(f"{status}: {json.dumps(body):.300}"), _MODELS_ARE_FOR), None
+    context = context_of(body, endpoint.model)
     if endpoint.model in names:
-        return Check(name, "yes", f"{endpoint.model} is one of {len(names)}")
+        return Check(name, "yes", f"{endpoint.model} is one of {len(names)}"), context
     shown = ", ".join(names[:8])
     if len(names) > 8:
         shown += ", …"
-    return Check(name, "partly", f"{endpoint.model} is not among them: {shown}.{nearest(endpoint.model, names)}")
+    detail = f"{endpoint.model} is not among them: {shown}.{nearest(endpoint.model, names)}"
+    return Check(name, "partly", detail), context
 
 
 async def _answer(probe: _Probe) -> Check:
-    name = _NAMES[probe.endpoint.api]
+    """Ask as a judge of one word does; a base model whose reply begins with a stop says nothing."""
+    name, request = _NAMES[probe.endpoint.api], _plain(probe.endpoint)
     begun = time.perf_counter()
-    reply = await probe.ask(negotiate=True, temperature=0)
+    reply = await probe.ask(request.body)
     seconds = time.perf_counter() - begun
-    if isinstance(reply, str):
-        return Check(name, "no", reply)
+    if isinstance(reply, _Refusal):
+        return Check(name, "no", reply.said)
     remarks: list[str] = []
     for old, new in probe.quirks.swapped.items():
         remarks.append(f"{old} is sent as {new}")
     for param in sorted(probe.quirks.dropped):
         remarks.append(f"{param} is left out")
-    if reply.usage is None:
-        remarks.append("it reports no tokens, so that costs stay unknown")
+    if reply.usage is None or reply.usage.total is None:
+        remarks.append("it reports no tokens, so that costs are estimated")
     if proves_thinking(reply, parse_json(reply.raw)):
         remarks.append(
             "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
             ' params.reasoning_effort = "none"), or give it room (params.max_tokens = 4096)'
         )
+    fields = parse_json(request.body)
+    if not reply.text and fields.pop("stop", None):
+        unstopped = await probe.ask(canonical(fields))
+        if isinstance(unstopped, Reply) and unstopped.text:
+            shown = unstopped.text[:20]
+            remarks.append(f"without a stop it says {shown!r}: set params.stop to what does not begin its replies")
     detail = "; ".join([f"{_said(reply)} in {seconds:.2f} s", *remarks])
     return Check(name, "partly" if remarks or not reply.text else "yes", detail)
 
@@ -161,14 +230,117 @@ def _said(reply: Reply) -> str:
 
 
 async def _logprobs(probe: _Probe) -> Check:
-    name = "log-probabilities"
-    reply = await probe.ask(negotiate=False, logprobs=True, top_logprobs=5, temperature=0)
-    if isinstance(reply, str):
-        return Check(name, "no", reply, _LOGPROBS_ARE_FOR)
+    """Ask as a judge that reads probabilities does: for as many alternatives."""
+    name, request = "log-probabilities", _plain(probe.endpoint, probable=True)
+    asked = {key: value for key, value in parse_json(request.body).items() if key in ("logprobs", "top_logprobs")}
+    reply = await probe.ask(request.body, asked)
+    if isinstance(reply, _Refusal):
+        return Check(name, "no", reply.said, _LOGPROBS_ARE_FOR)
     if not reply.logprobs:
-        return Check(name, "no", "accepted, but the reply has none", _LOGPROBS_ARE_FOR)
+        what = "accepted, but the reply has none" if reply.text else "the reply is empty, so there are none"
+        return Check(name, "no", what, _LOGPROBS_ARE_FOR)
     # Some servers give the chosen token alone, of which no probability of another verdict can be read.
     most = max(len(at(token, "top_logprobs") or ()) for token in reply.logprobs)
     if most < 2:
         return Check(name, "partly", "of the tokens, but of no alternatives", _LOGPROBS_ARE_FOR)
-    return Check(name, "yes", f"with up to {most} alternatives a token", _LOGPROBS_ARE_FOR)
+    detail = f"with up to {most} alternatives a token"
+    if probe.quirks.alternatives is not None:
+        detail += ", the most that it allows; fewer are asked for"
+    return Check(name, "yes", detail, _LOGPROBS_ARE_FOR)
+
+
+async def _constraints(probe: _Probe) -> list[Check]:
+    """Try the ways to hold a reply to one of a few words, and to a JSON object, up to the first that holds."""
+    checks: list[Check] = []
+    words = Form(options=tuple((word, value) for value, word in enumerate(_UNHEARD)))
+    values = Form(options=(("7", 7), ("8", 8)), keys=(_KEY,))
+    for form, what in ((words, "words"), (values, "an object")):
+        for way in ways(form.constraint()):
+            check = Check(f"{what} by {way.name}", *(await _held(probe, way.fields)), needed_for=_FORM_IS_FOR)
+            checks.append(check)
+            if check.works == "held":
+                break
+    return checks
+
+
+async def _held(probe: _Probe, fields: Mapping[str, Any]) -> tuple[Outcome, str]:
+    """Return whether a constraint holds a model to what it would not say."""
+    reply = await probe.ask(_plain(probe.endpoint).body, fields)
+    if isinstance(reply, _Refusal):
+        return ("refused" if reply.refused else "not tried"), reply.said
+    held = any(word in reply.text for word in (*_UNHEARD, f'"{_KEY}"'))
+    return ("held" if held else "ignored"), _said(reply)
+
+
+async def _together(probe: _Probe) -> Check:
+    """Ask twice at once."""
+    name, begun = "two requests at once", time.perf_counter()
+    body = _plain(probe.endpoint).body
+    replies = await asyncio.gather(probe.ask(body), probe.ask(body))
+    refused = next((reply.said for reply in replies if isinstance(reply, _Refusal)), None)
+    if refused is not None:
+        return Check(name, "partly", refused, "a concurrency above 1")
+    return Check(name, "yes", f"both answered in {time.perf_counter() - begun:.2f} s")
+
+
+async def _keyless(probe: _Probe) -> Check:
+    """Ask without the key, so that a wrong one is told from none."""
+    name = "no key"
+    bare = replace(probe.endpoint, api_key_env=None)
+    other = _Probe(bare, open_transport(bare), probe.secret, probe.sent, probe.quirks)
+    try:
+        reply = await other.ask(_plain(bare).body)
+    finally:
+        probe.sent = other.sent
+        await other.transport.aclose()
+    if isinstance(reply, Reply):
+        return Check(name, "partly", "it answers without the key, too", _KEY_IS_FOR)
+    return Check(name, "refused", reply.said, _KEY_IS_FOR)
+
+
+async def _room(probe: _Probe, context: int | None) -> list[Check]:
+    """Ask for more than the model's context has, which a server refuses before it works, or cuts without a word."""
+    endpoint = probe.endpoint
+    if context is not None and context < _LARGEST:
+        name = f"a prompt beyond {context:,} tokens"
+        passage = "<passage>\n" + "word " * int(1.2 * context) + "\n</passage>"
+        asker = Asker(endpoint, load_prompt("binary"))
+        reply = await probe.ask(asker.request({"question": _QUESTION, "passages": passage}).body)
+        if isinstance(reply, Reply):
+            taken = "" if reply.usage is None else f", and counted {reply.usage.prompt:,} tokens"
+            return [Check(name, "ignored", f"answered{taken}: it cuts prompts without a word", _CONTEXT_IS_FOR)]
+        return [Check(name, "refused", reply.said, _CONTEXT_IS_FOR)]
+    # Elsewhere such a reply might be paid for.
+    if not is_local(endpoint.base_url):
+        return []
+    request = Asker(endpoint, load_prompt("binary"), {"max_tokens": _BEYOND})
+    reply = await probe.ask(request.request({"question": _QUESTION, "passages": _PASSAGE}).body)
+    name = f"{_BEYOND:,} tokens for a reply"
+    if isinstance(reply, Reply):
+        lowered = probe.quirks.room
+        detail = "answered" if lowered is None else f"at most {lowered:,} are allowed, and are asked for"
+        return [Check(name, "ignored" if lowered is None else "refused", detail, _CONTEXT_IS_FOR)]
+    return [Check(name, "refused", reply.said, _CONTEXT_IS_FOR)]
+
+
+def lines_for(endpoint: Endpoint, checks: list[Check]) -> Iterator[str]:
+    """Yield the lines of an experiment file that suit an endpoint as it was found."""
+    found = {check.name: check for check in checks}
+    yield f"[endpoints.{json.dumps(endpoint.name) if not endpoint.name.isidentifier() else endpoint.name}]"
+    yield f"base_url = {json.dumps(endpoint.base_url)}"
+    yield f"model = {json.dumps(endpoint.model)}"
+    if endpoint.api != "chat":
+        yield f"api = {json.dumps(endpoint.api)}"
+    if endpoint.api_key_env:
+        yield f"api_key_env = {json.dumps(endpoint.api_key_env)}"
+    together = found.get("two requests at once")
+    if together is not None and together.works != "yes":
+        yield "concurrency = 1"
+    answer = found.get(_NAMES[endpoint.api])
+    if answer is not None and "thinks before it answers" in answer.detail:
+        yield "params = { chat_template_kwargs = { enable_thinking = false } }"
+    held = [check.name for check in checks if check.works == "held"]
+    yield f"# held to a form: {', '.join(held) or 'no; judges read replies as they come'}"
+    logprobs = found.get("log-probabilities")
+    if logprobs is not None and logprobs.works == "yes":
+        yield '# judges can read probabilities: kind = "judge", read = "logprobs"'

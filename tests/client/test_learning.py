@@ -172,12 +172,19 @@ def test_a_server_that_holds_to_nothing_is_asked_for_free_text_and_each_step_is_
 
 @pytest.mark.parametrize(
     "reply",
-    [completion("Yes, sin", finish_reason="length"), completion(""), completion(None, message={"refusal": "I"})],
+    [completion("Yes, sin", finish_reason="length"), completion(None, message={"refusal": "I"})],
 )
 def test_a_reply_that_is_not_whole_says_nothing_of_the_constraint(reply: Scripted):
     _, notes, sent = judged(reply)
     assert "structured_outputs" in sent[-1]
     assert not any("ignores" in note for note in notes)
+
+
+def test_an_empty_reply_does_not_have_the_form():
+    """llama-server ignores a list of words for completions, and base models begin their replies with the stop."""
+    labels, _, sent = judged(lambda body: "Yes" if "grammar" in body else "")
+    assert labels == [None] * 3 + [1] * (len(UNITS) - 3)
+    assert "grammar" in sent[-1]
 
 
 def test_what_is_added_changes_no_identity_and_is_stored_as_sent(tmp_path: Path):
