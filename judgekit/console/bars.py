@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _LINE_EVERY_S: Final = 30.0
+_NUMBERS: Final = 34
+"""Columns that the numbers of a stage take, in millions, with both times."""
 _ROOM_FOR_BARS: Final = 80
 """Columns of a terminal that take a bar and what became of the requests beside the numbers."""
 
@@ -99,6 +101,7 @@ class _Bars(_Drawing):
         times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
         columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}"), rich.MofNCompleteColumn(), *times]
         # Where there is little room, the numbers are kept, and the bar goes.
+        self.longest = max(10, screen.width - _NUMBERS)
         if screen.width >= _ROOM_FOR_BARS:
             columns.insert(1, rich.BarColumn())
             columns.append(rich.TextColumn("{task.fields[details]}"))
@@ -113,7 +116,8 @@ class _Bars(_Drawing):
         if event.total is None and event.note:
             return
         if event.stage not in self.tasks:
-            self.tasks[event.stage] = self.bars.add_task(event.stage, total=event.total, details="")
+            name = event.stage if len(event.stage) <= self.longest else f"{event.stage[: self.longest - 1]}…"
+            self.tasks[event.stage] = self.bars.add_task(name, total=event.total, details="")
         task = self.tasks[event.stage]
         self.bars.update(task, completed=event.done, total=event.total, details=self.details(event))
 

@@ -3,7 +3,9 @@
 import time
 
 import pytest
+from rich.console import Console
 
+from judgekit.console import bars
 from judgekit.console.bars import _Bars, progress
 from judgekit.progress import Event
 from tests.mock import URL
@@ -44,7 +46,7 @@ def test_a_log_holds_a_line_every_half_minute_and_each_note_once(
 
 @pytest.mark.parametrize("columns", [50, 120])
 def test_a_narrow_terminal_keeps_count_and_time(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(bars, "console", lambda stderr: Console(stderr=stderr, width=columns))
     drawing = _Bars()
     drawing(Event("label judge(prompt=graded)", 1234, 5678, 1234))
     with drawing.bars.console.capture() as shown:
