@@ -239,6 +239,8 @@ def _is_labelled(clause: re.Match[str]) -> bool:
 def _is_clear(clause: re.Match[str], alone: bool) -> bool:
     """Whether a verdict names relevance, or stands ``alone`` behind a label of judgments."""
     if clause["said"] is None:
-        return True
+        # "It is not useful" may be about the salt.
+        subject = clause["sentence"] or clause["whole"] or ""
+        return not subject.casefold().startswith("it ")
     announced = clause["announced"] or ""
     return bool(_RELEVANCE.search(announced) or (alone and _JUDGED.search(announced)))

@@ -224,8 +224,8 @@ def _names_topic(text: str, topic: frozenset[str]) -> bool:
 # What the second reading looks for besides, since it reads what nobody asked for.
 
 _TURNS: Final = re.compile(
-    r"(?:^|[.!?;:,–—…\n] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait|rather|edit"
-    r"|looking again|on (?:second|closer|further|another)|upon|in fact|then again|after all"
+    r"(?:^|[.!?;:,–—…\n] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait"
+    r"|rather(?=,)|edit|looking again|on (?:second|closer|further|another)|upon|in fact|then again|after all"
     r"|correction)\b(?! more| less| other)"
     r"|^(?:\w+ly )?not\W*$|\b(?:closer (?:look|reading|inspection)|come to think|thinking about|mind you"
     r"|trick\w*|i was|mistaken"
@@ -263,7 +263,7 @@ UNRELATED: Final = re.compile(r"\b(?:nothing to do with|unrelated|irrelevant|off
 
 _ENGLISH: Final = re.compile(
     rf"\b(?:the|this|it|its|that|there|both|does|which|is|are|was|of|and|with|not|for)\b"
-    rf"|^(?:\w+: )?(?:{MASK}[^\w{MASK}]*)+$"
+    rf"|^(?:\w+: )?[^\w{MASK}]*(?:{MASK}[^\w{MASK}]*)+$"
 )
 _ABROAD: Final = re.compile(
     r"[^\x00-\x7f]{2}|\b(?:die|der|das|und|ist|nicht|le|la|les|et|est|il|lo|el|los|que|del|della|di|da|do|os|as"

@@ -22,6 +22,12 @@ _QUESTION: Final = (
     rf"(?:(?:(?:the|this|that|your|his|her|their|any|a|an|another|other|different|user['’]s|given|posed|actual) )*"
     rf"(?:question|query)s?\b|what (?:is|was) asked\b|{MASK})"
 )
+_THERE: Final = (
+    r"not|n['’]t|stated|given|named|found|there|here|in|clear|missing|absent|nowhere|mentioned|provided|contained|present"
+    r"|available|included|lacking|left"
+)
+"""What is said of an answer whose words are not told: "the answer is a song" tells it."""
+
 _RELEVANT: Final = re.compile(
     rf"\b(?P<un>ir|in|un|non-?)?(?:relevant|useful|helpful|pertinent|spot on|on point|to the point)\b"
     rf"(?! (?:to|for|in) (?!(?:the purpose of )?(?:answering )?{_QUESTION}|answering|it\b|this\b|someone|somebody"
@@ -31,8 +37,8 @@ _ANSWERS: Final = re.compile(
     rf"\b(?:answer|address|resolve|settle)(?:s|d|ed|es|ing)? (?:\w+ly )?{_QUESTION}"
     rf"|\b{_QUESTION} (?:is|was|remains|gets|goes|stays|can be|has been) (?:\w+ ){{0,2}}?(?:answered|addressed"
     rf"|settled)"
-    r"|\b(?:the|an?|no|any|its?|full|complete|correct|whole|direct|clear) answers?\b(?! (?:is|was"
-    r"|would be):? (?:yes|no)\b)"
+    r"|\b(?:the|an?|no|any|its?|full|complete|correct|whole|direct|clear) answers?\b"
+    rf"(?! (?:to {_QUESTION} )?(?:is|was|would be)\b(?! (?:\w+ )?(?:{_THERE})\b))"
     r"|(?<=\w )what (?:the (?:question|user|reader)|somebody|one|is being|is|was) (?:asks?|asked|needs?|needed"
     r"|wants?|sought)\b"
     r"|^what is asked (?:for )?is\b|\b(?:needed|required|requested|sought|necessary) (?:information|facts?"
@@ -71,6 +77,7 @@ _DENIES: Final = re.compile(
     rf"\b(?:not(?! only| just)|\w+n['’]t|never|nor|neither|cannot|without|fails? to|nothing|none|only|merely|just)"
     rf"(?: (?!that\b)\w+){{0,4}}? (?:{_SAYS})\b"
     rf"|\b(?:{_SAYS}|is)(?: (?!that\b)\w+){{0,2}}? (?:no|nothing|none|only|merely|neither|little)\b(?! doubt| more)"
+    r"|^not (?:the|its|any|an?|about|what|who|when|where|how|why)\b"
     r"|^(?:the )?question (?:is|was) about\b|\b(?:is|are|was|were|does|do|did|has|have) not$|\b(?:isn|aren|wasn"
     r"|doesn)['’]t$"
     r"|\b(?:missing|absent|left out|leaves?\b.{0,60}\bout|silent|omit\w*|lack(?:s|ing)?|no mention|instead|all that"

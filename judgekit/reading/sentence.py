@@ -65,7 +65,8 @@ _MARKUP: Final = re.compile(r"[*#]|__|^`|`$")
 _BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
 _ECHO: Final = re.compile(r"\A\s*<question>|(?<=\n)</question>(?=\n)", re.IGNORECASE)
 _WRAPPER: Final = re.compile(
-    r"</?(?:reason|explanation|justification|rationale|comment|judgment|evaluation)>", re.IGNORECASE
+    r"</?(?:b|strong|i|em|p|br/?|reason|explanation|justification|rationale|comment|judgment|evaluation)>",
+    re.IGNORECASE,
 )
 _FENCED: Final = re.compile(r"\s*```\w*\n(?P<body>[^`]*)```\s*")
 _ODD: Final = re.compile(r"```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
@@ -74,7 +75,7 @@ _ODD: Final = re.compile(r"```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MUL
 _WORD: Final = re.compile(r"\w+")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
-_CRITERION: Final = re.compile(r"[^:?]{5,80}(?:: ?|\? ?)(?:yes|no)\.?", re.IGNORECASE)
+_CRITERION: Final = re.compile(r"[^:?]{5,80}(?:: ?|\? ?)(?P<met>yes|no)\.?", re.IGNORECASE)
 """A line that says whether one criterion is met, above the verdict."""
 
 _COLUMN: Final = re.compile(rf"\W*(?:final )?(?:{NOUNS}|answer)\W*", re.IGNORECASE)
@@ -86,7 +87,7 @@ _JSON: Final = re.compile(
     r"|judgment):\s*)?(?:```\w*\s*)?(?P<body>\[?\s*\{.*\}\s*\]?)\s*(?:```)?",
     re.DOTALL | re.IGNORECASE,
 )
-_CALL: Final = re.compile(r"\s*<(?P<tag>tool_call|function_call)>(?P<call>.*)</(?P=tag)>\s*", re.DOTALL)
+_FINAL_ANSWER: Final = re.compile(r"(?:the )?final answer(?: is)?:? ?(?=\d)", re.IGNORECASE)
 _VERDICT_KEY: Final = re.compile(
     rf"(?:is_|final_|overall_)?(?:{NOUNS.replace(' ', '_')}|answer|response|output)(?:_(?:grade|score|label))?",
 )
@@ -167,15 +168,29 @@ class SecondReading:
         for line in verdict.below[1:]:
             if not self._goes_on(line):
                 return None
-        if verdict.labelled and not self.clauses.graded:
-            above = [line for line in above if not _CRITERION.fullmatch(line)]
+        if verdict.labelled or self.clauses.graded:
+            above = [line for line in above if not self._is_criterion(line, verdict.value)]
         below = [line for line in verdict.below if line]
         if (above or below) and self._opposed(above, below, verdict.value, verdict.labelled, verdict.tied):
             return None
         beside = "\n".join(above + below)
-        if not (self.open_question or verdict.clear) and self._about_passage(beside) != verdict.value:
+        clear = self.open_question or (verdict.clear and (not self._asks_of_relevance or "passage" in text.casefold()))
+        if not clear and self._about_passage(beside) != verdict.value:
             return None
         return verdict.value
+
+    def _is_criterion(self, line: str, value: int) -> bool:
+        """Whether a line says that one criterion is met or not, which goes with any grade but the highest."""
+        criterion = _CRITERION.fullmatch(line)
+        if criterion is None:
+            return False
+        met = criterion["met"].casefold() == "yes"
+        return not self.clauses.graded or met or value != max(self._values.values())
+
+    @cached_property
+    def _asks_of_relevance(self) -> bool:
+        """Whether the question itself speaks of what is relevant or useful."""
+        return not self.filled.words.isdisjoint(("relevant", "irrelevant", "useful", "helpful", "relevance"))
 
     def _about_passage(self, beside: str) -> int | None:
         return relevance.about_passage(self.filled.own(beside)) if self.judges_passage else None
@@ -243,6 +258,9 @@ class SecondReading:
                 lines[-1] = f"{above}: {plain}"
             else:
                 lines.append(plain)
+        # Behind the steps of a grade the answer is the grade.
+        if len(lines) > len(self.steps) > 0:
+            lines[-1] = _FINAL_ANSWER.sub("grade: ", lines[-1])
         return lines
 
     def _quotes(self, line: str) -> bool:

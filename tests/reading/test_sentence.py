@@ -157,6 +157,8 @@ SPEAKS_AGAINST = [
     ("graded", "The maximum is 5 here.\n\nGrade: 3"),
     ("graded", "The highest possible is best.\n\nGrade: 3"),
     ("graded", "The answer is 3."),
+    ("criteria", "Correct: no\n\nGrade: 3"),
+    ("binary", "Yes. The passage talks about the colour, not the year."),
 ]
 
 
@@ -192,12 +194,19 @@ SHAPES = [
     ("graded", "Grade: 2 (partial answer)", 2),
     ("criteria", "The passage states the year.\n\nScore: 3/3", 3),
     ("binary", "It is a grey bridge.\nNo", 0),
+    ("binary", "No. The passage talks about the colour, not the year.", 0),
+    ("binary", "The passage is not relevant to the question. The answer is a song, not a question.", 0),
+    ("binary", "The passage is not relevant. It is no direct quote, but rather a reference to a quote.", 0),
     ("binary", "| Reason | Relevant |\n|---|---|\n| It gives the year. | Yes |", 1),
     ("binary", "아니요 (No)", 0),
     ("binary", "Yes (はい)", 1),
     ("binary", "Le passage donne la réponse.\n\nYes", 1),
     ("binary", "{'is_relevant': True, 'confidence': 0.9,}", 1),
     ("graded", "3 = full answer", 3),
+    ("graded", "Intent: the year.\nMatch: It is stated.\nTrust: fine.\nFinal answer: 2", 2),
+    ("criteria", "Correct: yes\nDense: yes\nDetailed: no\n\n2", 2),
+    ("binary", "<b>No</b>", 0),
+    ("binary", 'Yes – "The bridge over the river was opened in 1932."', 1),
     ("criteria", "最終評価: 2", 2),
     ("graded", "**Intent:** the year\n**Match:** It states the year.\n**Trust:** fine\n\nOverall: 3", 3),
 ]

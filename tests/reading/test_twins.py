@@ -184,6 +184,16 @@ def test_a_judgment_that_names_the_passage_is_read(reply: str, value: int) -> No
         assert verdict.value == value
 
 
+@pytest.mark.parametrize("reply", ["No, it is not useful.", "It is not useful.", "Not useful.", "Useful."])
+def test_where_the_question_asks_what_is_useful_only_the_passage_can_be_meant(reply: str) -> None:
+    values = filled("Is Velda salt useful?", "", "Velda salt is of little use in kitchens.")
+    assert read(PROMPTS["useful"], reply, values) is None
+    for said, value in (("The passage is not useful.", 0), ("The passage is useful.", 1)):
+        verdict = read(PROMPTS["useful"], said, values)
+        assert verdict is not None
+        assert verdict.value == value
+
+
 @pytest.mark.parametrize(
     ("said", "value"),
     [
