@@ -145,6 +145,11 @@ def _apart(match: regex.Match[str]) -> str:
     return f" {parted['stem']}  {' '.join(_SYLLABLE.findall(parted['particles']))} "
 
 
+def word_count(text: str) -> int:
+    """Return how many words a text has; of what has no spaces two characters count as one."""
+    return sum((len(apart(fold(word)).split()) + 1) // 2 for word in text.split())
+
+
 def inflected(language: str, texts: tuple[str, ...]) -> str:
     """Return which language may write the words of an answer in another form; "" if none is known to."""
     if language:

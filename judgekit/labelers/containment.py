@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
-from judgekit.answers.text import DprText, Norm, Text, apart, fold, inflected
+from judgekit.answers.text import DprText, Norm, Text, inflected, word_count
 from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
@@ -120,12 +120,7 @@ class Containment(Labeler):
                 phrases.append((text, answer))
         if not phrases:
             return [], reason
-        short = [(text, answer) for text, answer in phrases if _words(answer) <= self.max_words]
+        short = [(text, answer) for text, answer in phrases if word_count(answer) <= self.max_words]
         if not short:
             return [], f"every reference answer is longer than {self.max_words} words"
         return short, ""
-
-
-def _words(answer: str) -> int:
-    """Return how many words an answer has; of what has no spaces two characters count as one."""
-    return sum((len(apart(fold(word)).split()) + 1) // 2 for word in answer.split())

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from judgekit.answers.sentences import sentences
+from judgekit.answers.text import word_count
 from judgekit.data.documents import Query
 from judgekit.data.forms import records
 from judgekit.data.records import DataRecord
@@ -24,7 +25,6 @@ OKAY: Final = "okay"
 _EXPECTED: Final = 'nuggets, JSON lines such as {"query_id": "q1", "nuggets": [{"text": "…", "importance": "vital"}]}'
 # A reference with fewer words is a name or a number, and another reference is another spelling of it.
 _SHORT: Final = 6
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def from_references(query: Query) -> tuple[Nugget, ...]:
 
     Each sentence of a long reference is a nugget. Short references are spellings of one answer, and so one nugget.
     """
-    spellings = [answer for answer in query.answers if len(answer.split()) < _SHORT]
+    spellings = [answer for answer in query.answers if word_count(answer) < _SHORT]
     texts = []
     if spellings:
         others = f" (or {', '.join(spellings[1:])})" if len(spellings) > 1 else ""
@@ -108,8 +108,3 @@ def from_references(query: Query) -> tuple[Nugget, ...]:
     for text in texts:
         distinct.setdefault(text.casefold(), text)
     return tuple(Nugget(text) for text in distinct.values())
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text: they end at . ! or ?, and the next one does not begin with a small letter."""
-    return [" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence.strip()]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Literal
 
+from judgekit.answers.citations import marks, unread_marks, without_marks
 from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.reading import Answer
+from judgekit.answers.sentences import sentences
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
@@ -30,7 +32,7 @@ from judgekit.settings import setting
 from judgekit.wire.types import Endpoint, Outcome, Request
 
 _MARK: Final = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
-_CITED: Final = re.compile(r"(?<=[.!?])(?P<marks>(?:\s*\[[\d\s,;]+\])*)\s+(?=[^a-z\s\[])")
+"""Marks that are taken out of an answer whose nuggets are asked about: identities of stored requests depend on it."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,12 @@ class _Citations(_AskedMetric):
             return known
         if not unit.docs:
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
+        unread = unread_marks(unit.answer.text)
+        if unread:
+            # Counted as uncited, a sentence that cites would lower the value, and nothing would show it.
+            number = f"{len(unread)} citation marks" if len(unread) > 1 else "a citation mark"
+            reason = f"the answer has {number} without the number of a passage: {unread[0]}"
+            return Score(None, Status.UNPARSED, reason)
         if self.questions(unit):
             return None
         return Score(0.0)
@@ -214,7 +222,8 @@ class CitationPrecision(_Citations):
     """The mean support of an answer's citations, [1]-style marks: 1 in whole, half in part, else 0.
 
     The weighted precision of TREC RAG's support task (Thakur et al., arXiv 2504.15205), over all citations of a
-    sentence where TREC assesses the first. A mark without a passage supports nothing; an answer without marks is 0.
+    sentence where TREC assesses the first. A mark without a passage supports nothing; an answer without marks is 0. An
+    answer with marks that name no passage by its number, such as [Smith 2020] or a link, has no value.
 
     Scale: unit
 
@@ -239,7 +248,8 @@ class CitationRecall(_Citations):
     """The mean over an answer's sentences of their best supported citation: 1 in whole, half in part, else 0.
 
     The weighted recall of TREC RAG's support task (Thakur et al., arXiv 2504.15205), where TREC assesses the first
-    citation of a sentence. A sentence without a mark is 0.
+    citation of a sentence. A sentence without a mark is 0. An item of a list is a sentence, a heading is none. An
+    answer with marks that name no passage by its number has no value.
 
     Scale: unit
 
@@ -269,16 +279,10 @@ class CitedSentence:
 
 def cited_sentences(text: str) -> list[CitedSentence]:
     """Return the sentences of an answer; marks behind a full stop belong to the sentence before it."""
-    sentences = []
-    start = 0
-    ends = [(found.end("marks"), found.end()) for found in _CITED.finditer(text)]
-    for end, next_start in [*ends, (len(text), len(text))]:
-        sentence = text[start:end]
-        start = next_start
-        numbers = [int(number) for mark in _MARK.findall(sentence) for number in re.findall(r"\d+", mark)]
-        # [0] names no passage, and [1][1] names one once.
-        cited = tuple(dict.fromkeys(number for number in numbers if number > 0))
-        plain = " ".join(_MARK.sub("", sentence).split())
+    cited = []
+    for sentence in sentences(text):
+        numbers = dict.fromkeys(number for mark in marks(sentence) for number in mark.numbers)
+        plain = without_marks(sentence)
         if plain:
-            sentences.append(CitedSentence(plain, cited))
-    return sentences
+            cited.append(CitedSentence(plain, tuple(numbers)))
+    return cited

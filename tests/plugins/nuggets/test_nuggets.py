@@ -191,8 +191,7 @@ def test_sentences_hold_the_numbers_that_they_cite() -> None:
         CitedSentence("It is old.", (1, 2)),
         CitedSentence("Masons built it.", (3,)),
         CitedSentence("See e.g. the toll!", (2, 1)),
-        CitedSentence("Dr.", ()),
-        CitedSentence("Who never came", ()),
+        CitedSentence("Dr. Who never came", ()),
     ]
     assert cited_sentences("[1]") == []
     assert cited_sentences("See [Smith] and [0].") == [CitedSentence("See [Smith] and.", ())]
@@ -211,6 +210,24 @@ def test_citation_precision_and_recall_are_trec_rags() -> None:
     _, ((body, second),) = rated(precision, answer, *says, docs=DOCS)
     assert re.findall(r"<passage>\n(.*)\n</passage>", body["messages"][-1]["content"]) == [DOCS[0].text, DOCS[2].text]
     assert "<answer>\nIt is of stone.\n</answer>" in second["messages"][-1]["content"]
+
+
+def test_items_of_lists_are_sentences_and_ranges_cite_each_passage() -> None:
+    precision, recall = (metric(f"citation_{name}", Here()) for name in ("precision", "recall"))
+    items = Answer("Facts:\n- It was built in 1412 [1]\n- It is of stone [2]\n- It is tall")
+    assert rated(recall, items, '["support"]', '["support"]', docs=DOCS)[0].value == pytest.approx(2 / 3)
+    assert rated(precision, items, '["support"]', '["support"]', docs=DOCS)[0].value == 1
+    ranged = Answer("It is old and of stone [1-2]. Dr. Ray built it 【1】.")
+    assert rated(precision, ranged, '["support", "none"]', '["support"]', docs=DOCS)[0].value == pytest.approx(2 / 3)
+
+
+def test_an_answer_with_marks_that_cannot_be_read_has_no_value() -> None:
+    for name in ("precision", "recall"):
+        score, asked = rated(
+            metric(f"citation_{name}", Here()), Answer("It is old [Ray 2020]. It is tall [1]."), docs=DOCS
+        )
+        assert (score.value, score.status, asked) == (None, Status.UNPARSED, [])
+        assert "a citation mark without the number of a passage: [Ray 2020]" in score.reason
 
 
 def test_an_answer_without_marks_is_0_and_one_without_documents_has_no_value() -> None:
@@ -233,9 +250,10 @@ def test_references_are_cut_into_nuggets() -> None:
     ]
     assert [n.text for n in from_references(Query("q", "?", (long, "THE BRIDGE was built in 1412.")))] == [
         "The bridge was built in 1412.",
-        "It is made of stone, as Dr.",
-        "Ray wrote.",
+        "It is made of stone, as Dr. Ray wrote.",
     ]
+    japanese = "塔は一九五八年に建てられました。高さは三百メートルです。"
+    assert len(from_references(Query("q", "?", (japanese,)))) == 2, "no short answer, although it has no blanks"
     assert all(nugget.vital for nugget in from_references(Query("q", "?", (long,))))
 
 

@@ -1,0 +1,79 @@
+"""The marks by which an answer cites passages: ``[1]``, ``[1, 3-5]``, ``【2】``, ``[^1]``, ``(Source 1)``, ``tall.¹``.
+
+A mark that looks like a citation and names no numbered passage (``[Smith 2020]``, ``【4:0†source】``, a link) is not
+read, and said to be: an answer with such marks cites something, so that counting it as uncited would be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import regex
+
+_WORD: Final = (
+    r"(?:doc(?:ument)?s?|passages?|sources?|refs?|references?|citations?|cites?|contexts?|results?|footnotes?|notes?"
+    r"|quellen?|fuentes?|fontes?|出典|資料|文献|来源|來源|资料|источник|المصدر|स्रोत)"
+)
+_NUMBER: Final = rf"(?:{_WORD}\ ?[\s:#_.-]*|[\^#])?\d{{1,3}}"
+_NUMBERS: Final = rf"{_NUMBER}(?:\s*(?:[,;&、，；]|and|und|et|y|to|[-–—~])\s*{_NUMBER})*"
+_OPEN, _CLOSE = r"[\[［【〔]", r"[\]］】〕]"
+_SUPERSCRIPTS: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+MARK: Final = (
+    rf"(?:\\?{_OPEN}{{1,2}}\s*{_NUMBERS}\s*(?:†[^\]】\n]*)?\\?{_CLOSE}{{1,2}}(?:\((?:https?://|\#)[^\s()]*\))?"
+    rf"|[(（]\s*{_WORD}\ ?[\s:#_.-]*\d{{1,3}}(?:\s*(?:[,;&、]|and|[-–—])\s*{_NUMBER})*\s*[)）]"
+    rf"|<sup>\s*\[?\s*{_NUMBERS}\s*\]?\s*</sup>"
+    # Behind few letters it is an exponent: m², km³.
+    r"|(?<=[.,;:!?。！？।؟\"”’»)\]]|\p{L}{4})[⁰¹²³⁴-⁹]+(?:[,˒][⁰¹²³⁴-⁹]+)*(?![\w⁺⁻]))"
+)
+"""The pattern of a mark, for `regex` with IGNORECASE."""
+
+_MARK: Final = regex.compile(MARK, regex.IGNORECASE)
+_WITH_BLANKS: Final = regex.compile(rf"\s*{MARK}", regex.IGNORECASE)
+_LIKE_A_MARK: Final = regex.compile(
+    rf"{_OPEN}(?:"
+    # A key, a place in a source, its name; a time of day is none.
+    rf"\^\w[^\]】\n]*|[^\]】\n]*†[^\]】\n]*|(?!\d{{1,2}}:\d\d\b)\d{{1,3}}[:.a-z][^\]】\n]{{0,40}}"
+    rf"|(?!citation\ needed){_WORD}\b[^\]】\n]{{0,80}}"
+    r"|\p{Lu}[\p{L}.'’-]+(?:\ et\ al\.?|\ (?:and|&)\ \p{Lu}[\p{L}'’-]+)?,?\ (?:19|20)\d\d[a-z]?"
+    rf"){_CLOSE}"
+    r"|(?<!!)\[[^\[\]\n]{1,120}\]\(\s*https?://[^\s()]*\)"
+    r"|\(\p{Lu}[\p{L}'’-]+(?:\ et\ al\.?|\ &\ \p{Lu}[\p{L}'’-]+),?\ (?:19|20)\d\d[a-z]?\)"
+    r"|<(?:cite|ref)\b[^>]*>",
+    regex.IGNORECASE,
+)
+_PART: Final = regex.compile(r"(?P<first>\d+)(?:\s*(?:[-–—~]|to)\s*(?:\D*?)(?P<last>\d+))?", regex.IGNORECASE)
+_LONGEST_RANGE: Final = 50
+
+
+class Mark(NamedTuple):
+    """A citation mark: where it stands, and the numbers of the passages that it names, each once."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+def marks(text: str) -> Iterator[Mark]:
+    """Yield the marks of a text in their order."""
+    for found in _MARK.finditer(text):
+        numbers: list[int] = []
+        # What stands behind the numbers, a place in the source or a link, names no passage.
+        named = regex.split(r"†|\(?(?:https?://|\(#)", found[0])[0].translate(_SUPERSCRIPTS)
+        for part in _PART.finditer(named):
+            first, last = int(part["first"]), int(part["last"] or part["first"])
+            within = range(first, last + 1) if 0 <= last - first <= _LONGEST_RANGE else (first, last)
+            numbers += within
+        # [0] names no passage, and [1][1] names one once.
+        yield Mark(found.start(), found.end(), tuple(dict.fromkeys(number for number in numbers if number > 0)))
+
+
+def without_marks(text: str) -> str:
+    """Return a text without its marks and the blanks before them, in one line."""
+    return " ".join(_WITH_BLANKS.sub("", text).split())
+
+
+def unread_marks(text: str) -> list[str]:
+    """Return what looks like a citation and names no numbered passage."""
+    return [found[0] for found in _LIKE_A_MARK.finditer(_MARK.sub(lambda mark: " " * len(mark[0]), text))]
