@@ -547,7 +547,7 @@ class Attempt:
             status, headers, data = await client.transport.send(endpoint, body)
             seconds = watch.now() - client.sending[self]
             watch.heard(seconds)
-            data = decoded(data, endpoint.max_reply_bytes)
+            data = decoded(data, endpoint.max_reply_bytes, headers.get("content-encoding", ""))
         except (asyncio.CancelledError, TimeoutError) as problem:
             ours = self.phase is Phase.LATE and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:

@@ -110,7 +110,9 @@ class _Probe:
         try:
             async with asyncio.timeout(endpoint.timeout_s):
                 status, headers, data = await self.transport.send(endpoint, body)
-            data = self.secret.cut_response(decoded(data, endpoint.max_reply_bytes))
+            data = self.secret.cut_response(
+                decoded(data, endpoint.max_reply_bytes, headers.get("content-encoding", ""))
+            )
         except NotConnectedError as problem:
             asked = "Is the server running, and are its address and port right?"
             return _Refusal(f"no connection was made: {problem}. {asked}")

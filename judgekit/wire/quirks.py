@@ -16,6 +16,7 @@ for is sent alone. What a server that ignores it replies is read as it comes.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -29,11 +30,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
+from zstandard import ZstdDecompressor, ZstdError
 
 from judgekit.data.tables import Status
 from judgekit.wire.constraints import Kind, Way, kind_of, ways
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.refusals import CURES, NO_KEY, ROOMS, Said, Setting, shortened
+from judgekit.wire.streams import completion_of
 from judgekit.wire.types import TooLargeError, chosen
 from judgekit.wire.usage import Tokens, tokens_used
 
@@ -43,6 +46,8 @@ _FEW: Final = 16
 # How bytes begin that gzip or zlib packed; no JSON and no page begins so, whatever the headers say.
 _PACKED: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
 # OpenAI's newer models take no ``max_tokens``, most servers know nothing else.
@@ -51,6 +56,8 @@ _SWAP: Final = {
     "max_completion_tokens": "max_tokens",
 }
 
+_EPOCH: Final = 1e9
+"""Seconds since 1970 in 2001: no server asks to wait so long."""
 _FEWEST: Final = 2
 """A verdict's probability needs at least one alternative beside the token that was taken."""
 
@@ -194,22 +201,40 @@ def read_response(
     return Fatal(reason, settings.get(status))
 
 
-def decoded(data: bytes, most: int) -> bytes:
+def decoded(data: bytes, most: int, coding: str = "") -> bytes:
     """Return a response body unpacked by what its bytes are: headers are wrong about that, and it was paid.
+
+    ``coding`` is what the headers call it, which alone tells bare deflate, whose bytes begin in any way.
 
     Raises:
         TooLargeError: it has more bytes, unpacked, than a reply may have.
     """
-    if not data.startswith(_PACKED):
-        return data
     # At most a byte beyond the limit is unpacked: a few kilobytes may hold gigabytes.
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # which of the two, the data say
     try:
-        unpacked = unpacking.decompress(data, most + 1)
-    except zlib.error:
+        if data.startswith(_PACKED):
+            unpacked = _inflated(data, zlib.MAX_WBITS | 32, most)  # gzip or zlib: the data say which
+        elif data.startswith(_ZSTD):
+            unpacked = ZstdDecompressor().stream_reader(data, read_across_frames=True).read(most + 1)
+        elif "deflate" in coding.casefold() and _json(data) is None:
+            unpacked = _inflated(data, -zlib.MAX_WBITS, most)
+        else:
+            return data
+    except (zlib.error, ZstdError):
         return data
     if len(unpacked) > most:
         raise TooLargeError(most)
+    return unpacked
+
+
+def _inflated(data: bytes, window: int, most: int) -> bytes:
+    """Return what zlib packed, of all members that follow each other in gzip."""
+    unpacked = b""
+    while data and len(unpacked) <= most:
+        unpacking = zlib.decompressobj(window)
+        unpacked += unpacking.decompress(data, most + 1 - len(unpacked))
+        data = unpacking.unused_data
+        if data and not data.startswith(_PACKED):
+            break  # padding
     return unpacked
 
 
@@ -238,10 +263,13 @@ def unusable(body: Any) -> str | None:
 
 
 def _completion(status: int, body: Any, data: bytes) -> Response:
+    text = data.decode("utf-8", "replace")
+    raw = text.removeprefix("\ufeff")
+    if body is None and (streamed := completion_of(text)) is not None:
+        body, raw = streamed, json.dumps(streamed)
     problem = unusable(body)
     if problem is None:
-        return Accepted(data.decode("utf-8", "replace").removeprefix("\ufeff"), body)
-    text = data.decode("utf-8", "replace")
+        return Accepted(raw, body)
     if body is None and len(data) >= _FEW and _BINARY.match(data):
         # To ask again would pay for the same bytes again.
         return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")
@@ -263,15 +291,20 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) * scale
+            if seconds > _EPOCH:  # a moment, which some gateways send in place of a length of time
+                seconds -= _now(headers)
             if math.isfinite(seconds):
                 return max(0.0, seconds)
     until = _date(headers.get("retry-after", ""))
     if until is None:
         return None
-    now = _date(headers.get("date", ""))  # by the server's own clock, which may be wrong
-    if now is None:
-        now = time.time()
-    return max(0.0, until - now)
+    return max(0.0, until - _now(headers))
+
+
+def _now(headers: Mapping[str, str]) -> float:
+    """Return the time by the server's own clock, which may be wrong; by ours where it does not say."""
+    now = _date(headers.get("date", ""))
+    return time.time() if now is None else now
 
 
 def _date(text: str) -> float | None:

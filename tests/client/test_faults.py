@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import zstandard
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
@@ -63,6 +64,9 @@ ODD: dict[str, tuple[bytes, str]] = {
     "gzip, called plain": (gzip.compress(YES), ""),
     "gzip, called deflate": (gzip.compress(YES), "deflate"),
     "zlib, called gzip": (zlib.compress(YES), "gzip"),
+    "gzip in two members": (gzip.compress(YES[:20]) + gzip.compress(YES[20:]), "gzip"),
+    "zstd": (zstandard.compress(YES), "zstd"),
+    "a stream": (b"data: " + YES + b"\n\ndata: [DONE]\n\n", ""),
 }
 
 

@@ -307,6 +307,8 @@ def after(headers: dict[str, str]) -> float | None:
         ({"retry-after-ms": "nan", "retry-after": "7"}, 7.0),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1795996800", "date": "Mon, 30 Nov 2026 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "1795996830", "date": "Mon, 30 Nov 2026 00:00:00 GMT"}, 30.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({}, None),
     ],

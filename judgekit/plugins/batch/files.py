@@ -222,8 +222,12 @@ def _results(path: Path) -> Iterator[tuple[int, str, Response]]:
                 line.number,
             )
         response = row.get("response")
-        # A request that the service never sent has an error beside it and no response.
-        whole = response if isinstance(response, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
-        status, body = whole.get("status_code", 200), orjson.dumps(whole.get("body"))
+        # A request that the service never sent has an error beside it and no response; one that vLLM refused has a
+        # response without a body, and its error in an object of its own.
+        whole = response if isinstance(response, dict) else {"status_code": 500}
+        said, reported = whole.get("body"), row.get("error")
+        if said is None and reported:
+            said = reported if isinstance(reported, dict) and "error" in reported else {"error": reported}
+        status, body = whole.get("status_code", 200), orjson.dumps(said)
         read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is response)
         yield line.number, row["custom_id"], read

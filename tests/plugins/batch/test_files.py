@@ -75,6 +75,20 @@ def test_export_answer_import_then_label_without_a_request(waves: int, store: St
     assert batched == online
 
 
+def test_the_reason_that_vllm_gives_beside_an_empty_response_is_told(store: Store, tmp_path: Path) -> None:
+    """``vllm run-batch`` 0.32 writes a refusal so."""
+    export_batch(store, UNITS[:1], Ask(HERE), tmp_path / "batch.jsonl")
+    (row,) = rows(tmp_path / "batch.jsonl")
+    said = "This model's maximum context length is 512 tokens."
+    line = {
+        "custom_id": row["custom_id"],
+        "response": {"status_code": 400, "request_id": "r", "body": None},
+        "error": {"error": {"message": said, "type": "BadRequestError", "param": None, "code": 400}},
+    }
+    (tmp_path / "result.jsonl").write_text(json.dumps(line))
+    assert [reason for _, _, reason in import_batch(store, tmp_path / "result.jsonl").failed] == [f"400: {said}"]
+
+
 def test_errors_are_told_by_line_and_exported_again(store: Store, tmp_path: Path) -> None:
     program = Ask(HERE)
     export_batch(store, UNITS[:5], program, tmp_path / "batch.jsonl")
