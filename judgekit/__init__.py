@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Labeler as Labeler
     from judgekit.metrics import Measure as Measure, measure as measure
     from judgekit.plugins.audit.flow import Audit as Audit, audit as audit
+    from judgekit.plugins.chunks.carrying import carry as carry
     from judgekit.plugins.chunks.placing import chunks as chunks
     from judgekit.plugins.guard.gate import Guarded as Guarded, guard as guard
     from judgekit.plugins.guard.passing import Gate as Gate

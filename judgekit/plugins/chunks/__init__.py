@@ -4,3 +4,4 @@ from judgekit.plugins.chunks import command, step  # noqa: F401 - they register
 from judgekit.registry import register
 
 register.names("judgekit.plugins.chunks.placing", "chunks")
+register.names("judgekit.plugins.chunks.carrying", "carry")

@@ -1,0 +1,206 @@
+"""Labels of passages carried to another cut of the same collection, as far as they are known there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import regex
+
+from judgekit.data.documents import Doc, Docs
+from judgekit.data.frames import AsDocs, as_docs
+from judgekit.data.labelings import Labeling
+from judgekit.data.tables import Status
+from judgekit.errors import DataError, UsageError
+
+SHARE: Final = 0.9
+"""A passage is relevant if it holds this part of a relevant one's words, or more."""
+_WORDS: Final = 5
+"""Words in a row that two passages must share to be the same text there: fewer are shared by chance."""
+# Scripts without spaces between words are compared by character.
+_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|\w+")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Labels carried to new passages.
+
+    Attributes:
+        labeling: the labels that are known, under the name and scale of the old ones.
+        same: how many of them are of a passage with the same text.
+        relevant: how many others are relevant, as they hold a relevant passage.
+        not_relevant: how many others are not, as all of their text was judged so.
+        open: pairs of a query and a passage that shares text with a judged one and yet has no label.
+        lost: relevant (query id, old doc id) whose text no relevant new passage holds.
+        unknown: judged doc ids that the old documents lack.
+    """
+
+    labeling: Labeling
+    same: int
+    relevant: int
+    not_relevant: int
+    open: tuple[tuple[str, str], ...]
+    lost: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...]
+
+
+class _Shared(NamedTuple):
+    """What an old passage shares with a new one: which of the new one's words, and how large the old one is."""
+
+    words: npt.NDArray[np.bool_]
+    """Which words of the new passage stand in the old one, shape (W,)."""
+    old_size: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are the same text."""
+        return bool(self.words.all()) and len(self.words) == self.old_size
+
+    @property
+    def held(self) -> float:
+        """The part of the old passage that the new one holds."""
+        return min(1.0, float(self.words.sum()) / self.old_size)
+
+
+def carry(qrels: Labeling, old: AsDocs, new: AsDocs, *, share: float = SHARE) -> Carried:
+    """Carry labels to passages that were cut anew, without guessing any.
+
+    A new passage with the same text as a judged one has its label. One that holds ``share`` of the words of a relevant
+    passage, or more, has the largest label of the passages that it holds so. One whose text, but for four words at each
+    end, was all judged not relevant has the largest label of the passages that it shares text with. Every other passage
+    has no label: which part of a relevant passage made it relevant is not known.
+
+    Texts are compared by words without case, marks and white space, five words in a row at least. Passages that name
+    different pages (``page_id``) share nothing.
+
+    Args:
+        qrels: the old labels, with their scale; `jk.read_qrels` reads them.
+        old: the passages that were judged.
+        new: the passages that are to have labels.
+        share: part of a relevant passage that a new one must hold to be relevant, above 0 and at most 1.
+
+    Returns:
+        The labels, and counts of what was carried, left open and lost.
+
+    Raises:
+        DataError: none of the judged documents is among the old ones.
+        UsageError: the share is not one, or the documents cannot be read one by one.
+    """
+    if not 0 < share <= 1:
+        raise UsageError(f"the share of a relevant passage must be above 0 and at most 1, not {share:g}")
+    judged = qrels.table[qrels.table["status"] == Status.OK.value]
+    names = list(dict.fromkeys(judged["doc_id"]))
+    found, unknown = _found(as_docs(old), names)
+    if names and not found:
+        raise DataError(f"none of the {len(names):,} judged documents is among the old documents, e.g. {names[0]!r}")
+    threshold = qrels.scale.threshold
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for query_id, doc_id, relevance in judged[["query_id", "doc_id", "relevance"]].itertuples(index=False, name=None):
+        if doc_id in found:
+            grades[doc_id][query_id] = relevance
+    rows: list[tuple[str, str, float]] = []
+    open_pairs: list[tuple[str, str]] = []
+    kept: set[tuple[str, str]] = set()
+    counts = {"same": 0, "relevant": 0, "not_relevant": 0}
+    for doc_id, shared in _sharing(found, as_docs(new)):
+        by_query: dict[str, dict[str, float]] = defaultdict(dict)
+        for old_id in shared:
+            for query_id, grade in grades[old_id].items():
+                by_query[query_id][old_id] = grade
+        for query_id, of_old in by_query.items():
+            how, label = _label(shared, of_old, threshold, share)
+            if label is None:
+                open_pairs.append((query_id, doc_id))
+                continue
+            counts[how] += 1
+            rows.append((query_id, doc_id, label))
+            if label >= threshold:
+                held = (o for o, grade in of_old.items() if grade >= threshold and shared[o].held >= share)
+                kept.update((query_id, old_id) for old_id in held)
+    relevant = {(q, d) for d, of_query in grades.items() for q, grade in of_query.items() if grade >= threshold}
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]).astype({"relevance": "float64"})
+    return Carried(
+        Labeling(qrels.name, qrels.scale, table, declared=qrels.declared),
+        **counts,
+        open=tuple(open_pairs),
+        lost=tuple(sorted(relevant - kept)),
+        unknown=tuple(unknown),
+    )
+
+
+def _label(
+    shared: Mapping[str, _Shared], grades: Mapping[str, float], threshold: float, share: float
+) -> tuple[str, float | None]:
+    """Return a passage's label for a query and how it is known; None where it is not."""
+    same = [grade for old_id, grade in grades.items() if shared[old_id].whole]
+    if same:
+        return "same", max(same)
+    relevant = [g for old_id, g in grades.items() if g >= threshold and shared[old_id].held >= share]
+    if relevant:
+        return "relevant", max(relevant)
+    others = {old_id: grade for old_id, grade in grades.items() if grade < threshold}
+    if others and _all_known(np.logical_or.reduce([shared[old_id].words for old_id in others])):
+        return "not_relevant", max(others.values())
+    return "", None
+
+
+def _all_known(words: npt.NDArray[np.bool_]) -> bool:
+    """Return whether all of a text is known; fewer words at its ends than are compared cannot be."""
+    unknown = np.flatnonzero(~words)
+    inside = (unknown >= _WORDS - 1) & (unknown <= len(words) - _WORDS)
+    return bool(words.any()) and not inside.any()
+
+
+def _found(docs: Docs, names: Sequence[str]) -> tuple[dict[str, Doc], list[str]]:
+    """Return those of the judged documents that there are, and the ids of the others."""
+    wanted, found = set(names), {}
+    for doc in _each(docs):
+        if doc.doc_id in wanted:
+            found[doc.doc_id] = doc
+    return found, [name for name in names if name not in found]
+
+
+def _each(docs: Docs) -> Iterator[Doc]:
+    if not isinstance(docs, Iterable):
+        raise UsageError("the documents must be a file, a table or a list, to be read one by one")
+    return iter(docs)
+
+
+def _words(doc: Doc) -> list[str]:
+    """Return the words of a text without case; the title is not of the passage alone, and stays out."""
+    return [str(word) for word in _WORD.findall(doc.text.casefold())]
+
+
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return all stretches of words that are compared; a text that is shorter than one is one."""
+    size = min(_WORDS, len(words))
+    return [tuple(words[start : start + size]) for start in range(len(words) - size + 1)] if words else []
+
+
+def _sharing(judged: Mapping[str, Doc], docs: Docs) -> Iterator[tuple[str, dict[str, _Shared]]]:
+    """Yield each new document with what the judged ones share with it; only those that share something."""
+    places: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    sizes = {}
+    for doc_id, doc in judged.items():
+        words = _words(doc)
+        sizes[doc_id] = len(words)
+        for stretch in set(_runs(words)):
+            places[stretch].append(doc_id)
+    for doc in _each(docs):
+        words = _words(doc)
+        shared: dict[str, _Shared] = {}
+        for start, stretch in enumerate(_runs(words)):
+            for old_id in places.get(stretch, ()):
+                page, old_page = doc.page_id, judged[old_id].page_id
+                if page is not None and old_page is not None and page != old_page:
+                    continue
+                if old_id not in shared:
+                    shared[old_id] = _Shared(np.zeros(len(words), np.bool_), sizes[old_id])
+                shared[old_id].words[start : start + len(stretch)] = True
+        if shared:
+            yield doc.doc_id, shared
