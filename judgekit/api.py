@@ -29,6 +29,7 @@ from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs
 from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.result_files import ResultFiles
+from judgekit.data.retrieving import retrievers_of
 from judgekit.errors import UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
@@ -47,7 +48,7 @@ def label(
     spec: str | Labeler,
     *,
     queries: AsQueries,
-    docs: AsDocs,
+    docs: AsDocs | None = None,
     runs: AsRuns,
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
@@ -63,10 +64,11 @@ def label(
             or a labeler, ``Longest(least=3)``.
         queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
             dictionary of ids to texts, to such dictionaries or to `Query` objects.
-        docs: likewise, ``doc_id, text, title``.
+        docs: likewise, ``doc_id, text, title``; may be left out where ``runs`` are retrievers.
         runs: a dictionary of names to runs, a list of files or `Run` objects, or one run: a file, a DataFrame
             ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), or rows of
-            ir_measures.
+            ir_measures. Or a retriever, or a dictionary of names to several: a function of a question (and of k) that
+            returns passages, best first, or a retriever of LangChain, LlamaIndex or Haystack. It is asked every query.
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         name: of the labeling; the canonical spelling by default.
@@ -142,7 +144,7 @@ def answer(
         ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted)
         collection = passages_of(ways, asked, docs, ranked, asking.cache)
     else:
-        if docs is None or runs is None or not wanted:
+        if runs is None or not wanted or (docs is None and not retrievers_of(runs)):
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=asking.cache)
         resources = context_of(endpoints, "title+text", collection.docs)

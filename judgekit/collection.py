@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
+from judgekit.data.retrieving import holds_ids, ranked, results, retrievers_of
 from judgekit.data.runs import Run, pool
 from judgekit.errors import UsageError
 
@@ -69,13 +70,15 @@ class Collection:
     def make(
         cls,
         queries: AsQueries,
-        docs: AsDocs,
+        docs: AsDocs | None,
         runs: AsRuns,
         depth: int,
         fields: Fields = "title+text",
         cache: str | Path | None = None,
     ) -> Collection:
         """Read what is given, check that it fits together, and cut the runs to ``depth``.
+
+        Retrievers given as runs are asked every query; without ``docs`` the documents are what they return.
 
         The index of a large collection lies in ``cache``, by default the user's cache folder.
 
@@ -86,6 +89,15 @@ class Collection:
         if depth < 1:
             raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
         notes: list[str] = []
+        asked = retrievers_of(runs)
+        if asked:
+            queries = as_queries(queries)
+            found = {name: results(retriever, queries, depth, name) for name, retriever in asked.items()}
+            if docs is None:
+                docs = list(chain.from_iterable(found.values()))
+            runs = {name: ranked(rows) if holds_ids(rows) else rows for name, rows in found.items()}
+        if docs is None:
+            raise UsageError("docs is missing: only retrievers given as runs bring their documents")
         # Cut first: what lies below the pool need not be in the collection.
         given = [run.cut(depth) for run in as_runs(runs, notes)]
         questions, documents = as_queries(queries), as_docs(docs, cache)

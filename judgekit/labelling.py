@@ -141,7 +141,7 @@ class PoolLabeler:
         cls,
         spec: str | Labeler,
         queries: AsQueries,
-        docs: AsDocs,
+        docs: AsDocs | None,
         runs: AsRuns,
         depth: int,
         *,

@@ -1,0 +1,87 @@
+"""Retrievers in the place of runs: what they return for each question is the run."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import judgekit as jk
+from judgekit.errors import UsageError
+
+QUERIES = {"q1": {"text": "Who wrote Emma?", "answers": ["Jane Austen"]}, "q2": {"text": "Who?", "answers": ["Ann"]}}
+PASSAGES = ["Emma is by Jane Austen.", "Emma is a name.", "A cat.", "A dog."]
+
+
+class Document:
+    """A document as LangChain has it."""
+
+    def __init__(self, text: str) -> None:
+        self.page_content, self.metadata = text, {"source": f"{text[:6]}.md"}
+
+
+def plain(text: str) -> list[dict[str, str]]:
+    return [{"id": f"d{number}", "text": passage} for number, passage in enumerate(PASSAGES)]
+
+
+def with_k(text: str, k: int) -> list[dict[str, str]]:
+    return plain(text)[:k]
+
+
+def with_top_k(text: str, *, top_k: int = 1) -> list[dict[str, str]]:
+    return plain(text)[:top_k]
+
+
+class LangChain:
+    def invoke(self, text: str, config: object = None) -> list[Document]:
+        return [Document(passage) for passage in PASSAGES]
+
+
+class LlamaIndex:
+    def retrieve(self, text: str) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(score=0.5, node=SimpleNamespace(text=passage, node_id=f"n{number}", metadata={}))
+            for number, passage in enumerate(PASSAGES)
+        ]
+
+
+class Haystack:
+    def run(self, query: str) -> dict[str, Any]:
+        return {
+            "documents": [
+                SimpleNamespace(content=passage, id=passage.replace(" ", "-"), meta={}) for passage in PASSAGES
+            ]
+        }
+
+
+@pytest.mark.parametrize("retriever", [plain, with_k, with_top_k, LangChain(), LlamaIndex(), Haystack()])
+def test_a_retriever_is_asked_every_question_and_its_order_is_the_run(retriever: Any) -> None:
+    labels = jk.label("containment", queries=QUERIES, runs=retriever, depth=3).table
+    assert labels.groupby("query_id")["relevance"].agg(["size", "sum"]).to_numpy().tolist() == [[3, 1.0], [3, 0.0]]
+
+
+def test_several_retrievers_share_their_passages() -> None:
+    labels = jk.label("containment", queries=QUERIES, runs={"a": plain, "b": lambda text: plain(text)[::-1]}, depth=3)
+    assert len(labels) == 8
+
+
+def test_documents_that_are_given_are_the_ones_that_are_labelled() -> None:
+    docs = {f"d{number}": "Jane Austen, Ann" for number in range(4)}
+    for found in (["d0", "d3"], [("d3", 0.1), ("d0", 0.9)]):
+        labels = jk.label(
+            "containment", queries=QUERIES, docs=docs, runs=lambda text, found=found: found, depth=2
+        ).table
+        assert labels["relevance"].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (lambda text: "a text", "must return a list of passages"),
+        (lambda text: 1 / 0, "query 'q1': ZeroDivisionError"),
+        ({"a": plain, "b": "b.trec"}, "run 'b' is no retriever"),
+        ("missing.trec", "docs is missing"),
+    ],
+)
+def test_what_is_no_list_of_passages_is_refused(runs: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        jk.label("containment", queries=QUERIES, runs=runs)
