@@ -8,10 +8,14 @@ and labelled, and the product decides on it (`judgekit.analysis.decision.decide_
 * *Choose*: the run that it says leads, its bound, and which runs it says may be the best.
 * *Keep*: the labeling that it says to keep chooses among six later runs; where it keeps none, answers do. The pilot is
   paid from the same money as everything else, or was paid for the choice before. The other ways need no pilot, but for
-  the leader by r. Whoever *saves* takes the less expensive labeling where the decision offers one.
+  the leader by r. Whoever *saves* takes the less expensive labeling where the decision offers one. *Largest r* is what
+  the decision would keep if it did not look at free rivals: what was advised before 0.4. How often anything is bought,
+  labels or answers, stands beside the regret.
 
-Prices of labelings are in the order of their accuracy, and permuted. That any run will do is only said of many
-questions; these answers are simulated alone, and the product's bounds are taken of them.
+Prices of labelings are in the order of their accuracy, and permuted. Beside them stand a free labeling (*free*) and a
+control (*ranks*, what the runs have in common), both good, useless or misleading in worlds of their own. In every
+fifth world each question stands there twice. That any run will do is only said of many questions; these answers are
+simulated alone, and the product's bounds are taken of them.
 
 Rows are written as they come, a replicate of all cells after the other, and a second call goes on where the first one
 ended. Stop it at any time: after Control-C it writes the tables of the replicates so far.
@@ -33,7 +37,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr
 
-from judgekit.analysis.background import Background
+from judgekit.analysis.background import RETRIEVER, Background
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.case import Case
 from judgekit.analysis.decision import Decision, decide_on
@@ -54,20 +58,30 @@ PAGE: Final = HERE.parent / "docs" / "statistics.md"
 ROWS: Final = HERE / "build" / "decision_rows.csv"
 LABELINGS: Final = ("words", "judge", "own", "strong")
 NOISE: Final = (2.5, 1.5, 1.1, 0.8)
+FREE: Final = "free"
+RIVALS: Final = (FREE, RETRIEVER)
+"""What costs nothing: a labeling, and a control."""
+ALL: Final = (*LABELINGS, *RIVALS)
 PRICES: Final = (2.0, 12.0, 20.0, 40.0)
 ANSWERS: Final = 60.0
 """Units that a question takes: by each labeling, the less noisy the more, and for the answers of all runs."""
 MONEY: Final = 40_000.0
 AT_HAND: Final = 2_000
+REPEATED: Final = 5
+"""In each of so many worlds every question stands there twice."""
 LATER: Final = 6
 MANY: Final = 20_000
 """Questions that stand for the truth of a labeling's r."""
 FAIR: Final = ("apart", "alike", "equal", "one ahead", "few right", "graded", "clusters", "rare wins", "labels alike")
 ADVERSE: Final = ("biased strong", "biased judge", "useless", "depths")
+BESIDE: Final = ("free good", "free useless", "free misleading", "ranks good", "ranks misleading")
+"""Worlds in which what costs nothing is better or worse than elsewhere."""
 WAYS: Final = (
     "decision",
     "decision, pilot not counted",
     "decision, saving",
+    "largest r",
+    "largest r, pilot not counted",
     "leader by r",
     "dearest",
     "cheapest",
@@ -90,7 +104,7 @@ class Cell:
 
 
 CELLS: Final = [
-    *(Cell(world, 6, questions) for world in (*FAIR, *ADVERSE) for questions in (50, 200)),
+    *(Cell(world, 6, questions) for world in (*FAIR, *ADVERSE, *BESIDE) for questions in (50, 200)),
     *(Cell("labels alike", 3, questions) for questions in (50, 200)),
     *(
         Cell(world, runs, questions)
@@ -123,13 +137,17 @@ class World:
             skill[[0, cell.runs]] += 0.35
         if cell.world == "rare wins":
             wins[[0, cell.runs]] = 0.03
-        bias = np.zeros((len(LABELINGS), runs))
+        bias = np.zeros((len(ALL), runs))
         if cell.world == "biased strong":
             bias[3] = 0.6 * rng.normal(size=runs)
         elif cell.world == "biased judge":
             bias[1] = 0.6 * rng.normal(size=runs)
         elif cell.world == "depths":  # labels that like many, where those who return more answer worse
-            bias[1:] = -2.5 * skill
+            bias[1 : len(LABELINGS)] = -2.5 * skill
+        elif cell.world == "free misleading":
+            bias[ALL.index(FREE)] = -2 * skill
+        elif cell.world == "ranks misleading":
+            bias[ALL.index(RETRIEVER)] = -2 * skill
         return cls(cell.world, skill, bias, wins, 1.9 if cell.world == "few right" else 0.2)
 
     @property
@@ -162,8 +180,11 @@ class World:
         if self.wins.any():
             quality = np.where(rng.random(shape) < self.wins[which, None], 1.0, quality)
         size = np.full(len(LABELINGS), 1.1) if self.kind == "labels alike" else np.array(NOISE)
-        noise = rng.normal(size=(len(LABELINGS), *shape)) * size[:, None, None]
-        known = 0.0 if self.kind == "useless" else use + 0.3 * ease
+        size = np.append(size, [0.9 if self.kind == "free good" else 2.0, 0.9 if self.kind == "ranks good" else 2.5])
+        noise = rng.normal(size=(len(ALL), *shape)) * size[:, None, None]
+        known = np.broadcast_to(0.0 if self.kind == "useless" else use + 0.3 * ease, noise.shape).copy()
+        if self.kind == "free useless":
+            known[ALL.index(FREE)] = 0.0
         return known + self.bias[:, which, None] + noise, np.asarray(quality)
 
 
@@ -187,21 +208,21 @@ class Pilot:
             depth=10,
             metric="em",
             model="m",
-            labelings=LABELINGS,
+            labelings=ALL,
             runs=tuple(f"r{run:02d}" for run in range(cell.runs)),
-            queries=tuple(f"q{question:04d}" for question in range(cell.questions)),
+            queries=tuple(f"q{question:04d}" for question in range(quality.shape[1])),
             scores=scores,
             quality=quality,
             asked=np.ones(quality.shape, np.bool_),
         )
-        groups = np.arange(cell.questions) // 5 if cell.world == "clusters" else None
-        drawn = Resamples(resample_matrix(cell.questions, resamples, seed, groups), groups)
+        groups = np.arange(quality.shape[1]) // 5 if cell.world == "clusters" else None
+        drawn = Resamples(resample_matrix(quality.shape[1], resamples, seed, groups), groups)
         return cls(panel, drawn, list(estimates(panel, "within-query", drawn, ("concordance",))))
 
     def decided(self, prices: Mapping[str, float]) -> tuple[Case, Decision]:
         """Return what the product decides at prices of a question by labeling."""
         questions = len(self.panel.queries)
-        taken = {**prices, "answers": ANSWERS}
+        taken = {**prices, FREE: 0.0, "answers": ANSWERS}
         costs = pd.DataFrame({"labeling": list(taken), "money": [questions * price for price in taken.values()]})
         pairs = 10 * questions
         case = Case(
@@ -210,7 +231,9 @@ class Pilot:
             found={"within-query": self.found},
             resamples=self.resamples,
             rules=Rules(),
-            background=Background(money=Money("EUR"), costs=costs, pool=Pool(questions, pairs, pairs, AT_HAND)),
+            background=Background(
+                money=Money("EUR"), costs=costs, pool=Pool(questions, pairs, pairs, AT_HAND), controls=[RETRIEVER]
+            ),
         )
         return case, decide_on(case)
 
@@ -219,7 +242,9 @@ def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
     """Return what comes of following the decision in one world, and of the other ways to spend the money."""
     rng = np.random.default_rng([seed, CELLS.index(cell)])
     world = World.draw(cell, rng)
-    pilot = Pilot.of(cell, *world.ask(slice(cell.runs), cell.questions, rng), resamples, seed)
+    # Of repeated questions the product makes one each (`judgekit.analysis.repeats`): the pilot pays for all of them.
+    asked = cell.questions // 2 if seed % REPEATED == 0 else cell.questions
+    pilot = Pilot.of(cell, *world.ask(slice(cell.runs), asked, rng), resamples, seed)
     loss = 100 * (world.quality[: cell.runs].max() - world.quality[: cell.runs])
     row: dict[str, Any] = {"world": cell.world, "runs": cell.runs, "questions": cell.questions, "seed": seed}
     for order in ORDERS:
@@ -246,9 +271,19 @@ def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
             row[f"width, {order}"] = cheaper.high - cheaper.low
             saving = cheaper.subject if cheaper.shown else saving
         left = MONEY - cell.questions * (sum(values) + ANSWERS)
+        useful = [follower.name for follower in case.eligible if follower.useful]
+        before = useful[0] if useful else "answers"
+        kept = decision.kept or "answers"
+        row |= {f"bought, {order}": float(kept != FREE), f"bought before, {order}": float(before != FREE)}
+        row |= {
+            f"labels bought, {order}": float(kept in LABELINGS),
+            f"labels bought before, {order}": float(before in LABELINGS),
+        }
         chosen = {
-            "decision": (decision.kept or "answers", left),
-            "decision, pilot not counted": (decision.kept or "answers", MONEY),
+            "decision": (kept, left),
+            "decision, pilot not counted": (kept, MONEY),
+            "largest r": (before, left),
+            "largest r, pilot not counted": (before, MONEY),
             "decision, saving": (saving, left),
             "leader by r": (case.followers[0].name, left),
             "dearest": (max(prices, key=lambda name: prices[name]), MONEY),
@@ -263,7 +298,7 @@ def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
 def _true_r(world: World, cell: Cell, seed: int, labeling: str) -> float:
     """Return the r of a labeling for the runs of the pilot, over very many questions."""
     scores, quality = world.ask(slice(cell.runs), MANY, np.random.default_rng([seed, 11]))
-    return pooled_correlation(scores[LABELINGS.index(labeling)], quality, np.ones((MANY, 1))).value
+    return pooled_correlation(scores[ALL.index(labeling)], quality, np.ones((MANY, 1))).value
 
 
 def _regrets(
@@ -276,7 +311,9 @@ def _regrets(
     for way, (name, money) in chosen.items():
         price = ANSWERS if name == "answers" else prices.get(name, 0.0)
         number = min(int(money / price), AT_HAND) if price and money > 0 else 0
-        values = quality if name == "answers" else scores[LABELINGS.index(name)] if name else quality
+        if name == FREE:
+            number = AT_HAND
+        values = quality if name == "answers" else scores[ALL.index(name)] if name else quality
         if number:
             yield way, float(loss[np.argmax(values[:, :number].mean(axis=1))])
         else:
@@ -382,8 +419,9 @@ def cheaper_table(table: pd.DataFrame) -> str:
 
 def regret_table(table: pd.DataFrame) -> str:
     """Return what each way to choose labels for later runs loses, with standard errors."""
-    adverse = table["world"].isin(ADVERSE)
-    parts = {"all": table, "labels fair": table[~adverse], "adverse": table[adverse]}
+    adverse, beside = table["world"].isin(ADVERSE), table["world"].isin(BESIDE)
+    parts = {"all": table, "labels fair": table[~adverse & ~beside], "adverse": table[adverse]}
+    parts["what is free is good or bad"] = table[beside]
     rows = [f"| worlds, prices | n | {' | '.join(WAYS)} |", f"| --- | --- |{' --- |' * len(WAYS)}"]
     for order in ORDERS:
         for title, part in parts.items():
@@ -394,9 +432,30 @@ def regret_table(table: pd.DataFrame) -> str:
     for order in ORDERS:
         gaps = (table[f"decision, {order}"] - table[f"{way}, {order}"] for way in WAYS[2:-1])
         rows.append(f"| {order} | {' | '.join(_mean(gap) for gap in gaps)} |")
+    rows += ["", rivals_table(table, parts), ""]
     kept = table["kept"].replace("", "none").value_counts(normalize=True)
     listed = ", ".join(f"{name} {share:.2f}".replace("0.", ".") for name, share in kept.items())
     return "\n".join([*rows, "", f"Kept: {listed}."]).replace("dearest", "most expensive")
+
+
+def rivals_table(table: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> str:
+    """Return the regret with and without free rivals, paired, and how often anything is bought."""
+    rows = [
+        "| worlds, prices | n | regret minus that of the largest r | pilot not counted | bought, before | bought"
+        " | labels bought, before | labels bought |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    every = {**parts, **{world: table[table["world"] == world] for world in BESIDE}}
+    for order in ORDERS:
+        for title, part in every.items():
+            gaps = [
+                _mean(part[f"decision{also}, {order}"] - part[f"largest r{also}, {order}"])
+                for also in ("", ", pilot not counted")
+            ]
+            shares = ("bought before", "bought", "labels bought before", "labels bought")
+            bought = [_mean(part[f"{share}, {order}"]) for share in shares]
+            rows.append(f"| {title}, {order} | {len(part):,} | {' | '.join([*gaps, *bought])} |")
+    return "\n".join(rows)
 
 
 def page(text: str, table: pd.DataFrame, near_runs: pd.DataFrame) -> str:

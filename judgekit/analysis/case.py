@@ -28,6 +28,7 @@ from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
+from judgekit.analysis.rivals import Verdict, free_among, verdict
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged, names_of
 from judgekit.data.questions import Repeats
@@ -372,9 +373,38 @@ class Case:
         return eligible
 
     @cached_property
+    def verdict(self) -> Verdict:
+        """Which labeling to keep, beside what costs nothing."""
+        useful = [follower for follower in self.eligible if follower.useful]
+        background = self.background
+        costs = check_costs(background.costs)
+        free = free_among([follower.name for follower in useful], background.needs, costs, background.money)
+        controls = [control for control in self._control_followers if not self.why_left_out(control)]
+        return verdict(
+            useful,
+            free,
+            [control for control in controls if control.useful],
+            len(self.panel.runs),
+            close=lambda paid, rival: self.within_one_error(paid.series, rival.series),
+        )
+
+    @property
     def kept(self) -> Follower | None:
-        """The labeling to keep: of the eligible ones that are shown to be useful, that with the largest r."""
-        return next((follower for follower in self.eligible if follower.useful), None)
+        """The labeling to keep; None where none is shown to be useful, or none need be bought."""
+        return self.verdict.kept
+
+    @cached_property
+    def _control_followers(self) -> list[Follower]:
+        """The controls, as far as they matter for choosing between the runs."""
+        followers: list[Follower] = []
+        for series in self.controls(CHOOSE_RUNS):
+            where = self.panel.complete(series.estimate.labeling)
+            gain = self._gain(series.estimate.labeling, where)
+            level = common_level(gain.draws[None], gain.units, self.rules.confidence)
+            ends = gain.interval(self.rules.confidence, level) if gain.units >= MIN_TELLING else ()
+            ranged = Ranged(gain.value, *ends)
+            followers.append(self._follower(series, ranged, where, self.rules.confidence))
+        return followers
 
     def _follower(self, series: Series, gain: Ranged, where: Bools, confidence: float) -> Follower:
         panel, estimate = self.panel, series.estimate

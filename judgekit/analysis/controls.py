@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from judgekit.analysis.background import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.case import COEFFICIENT, Case
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.keeping import CHEAPER, FINDS, KEEP, offered
+from judgekit.analysis.keeping import CHEAPER, FINDS, KEEP, offered, ranks_label_no_other_run
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.analysis.wording import names_of, ranged, times, with_r
 
@@ -47,6 +47,8 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
                 short = f"{words} with {with_r(value)}" if choosing else "one score per question" if is_twin else words
                 unbeaten.setdefault(labeling.name, []).append(short)
     other, close = offered(case)
+    if choosing and _names_ranks(case, unbeaten):
+        yield ranks_label_no_other_run(case)
     for name, beside in unbeaten.items():
         does = "follow more closely than" if choosing else "find more of them than"
         # It stands with what recommends the labeling.
@@ -58,3 +60,12 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
     if labelings or choosing:
         for name, why in case.excluded(use).items():
             yield Claim("excluded", f"{name} is left out: {why}.", name, qualifies=KEEP if choosing else FINDS)
+
+
+def _names_ranks(case: Case, unbeaten: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the decision names the runs' own ranks beside the labeling to keep, or in its place."""
+    rival = case.verdict.rival
+    if rival is not None and rival.name == RETRIEVER:
+        return True
+    beside = unbeaten.get(case.kept.name, ()) if case.kept is not None else ()
+    return any(said.startswith(_WORDS[RETRIEVER]) for said in beside)

@@ -1,9 +1,10 @@
 """Which labels to keep for later runs: one rule, what qualifies it, and what else is known of each labeling.
 
 The rule (`Case.eligible`): leave out labelings whose own pick is shown to be worse by the answers, that are shown to
-flatter their pick, or that mislead; of the rest, keep the one with the largest r. A price says nothing about accuracy,
-so it orders only labelings that follow equally well. But it says whether labels are worth buying at all: who can answer
-a further run for no more than its labels take should answer it.
+flatter their pick, or that mislead; of the rest, keep the one with the largest r, unless what costs nothing follows
+about as closely (`judgekit.analysis.rivals`). A price says nothing about accuracy, so it orders only labelings that
+follow equally well. But it says whether labels are worth buying at all: who can answer a further run for no more than
+its labels take should answer it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, Case, Follower
 from judgekit.analysis.claims import Claim, about_all
 from judgekit.analysis.costs import further_run
@@ -50,6 +52,9 @@ def keeping(case: Case) -> Iterator[Claim]:
         yield Claim(KEEP, "No labeling can be compared for choosing between the runs.", line="Keep")
         return
     kept = case.kept
+    if case.verdict.nothing:
+        yield from _nothing_yet(case)
+        return
     if kept is None:
         # An r that is not shown to be above 0 recommends nothing.
         yield _none(case)
@@ -61,6 +66,9 @@ def keeping(case: Case) -> Iterator[Claim]:
     first = f"For later runs keep {kept.name}" if later else f"Of these labels keep {kept.name}"
     reader = " of this model" if _shared_in_words(case, kept.name) == MARKS_ITSELF else ""
     sentence = f"{first}: it follows {case.target}{reader} most closely, with {with_r(kept.r)}."
+    if case.verdict.stopped:
+        sentence = f"{first}: it is free, and follows {case.target}{reader} with {with_r(kept.r)}."
+    sentence += _beside_rival(case)
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
     if further is not None and not buy:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
@@ -69,6 +77,72 @@ def keeping(case: Case) -> Iterator[Claim]:
             said += f", unless it needs fewer than about {rounded(further.pays_below, down=True):,} new labels"
         yield Claim("answer instead", f"{said}.", kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
+
+
+def _beside_rival(case: Case) -> str:
+    """Return how the paid labeling with the largest r compares with its best free rival; "" where there is none."""
+    found = case.verdict
+    if found.paid is None or found.rival is None:
+        return ""
+    lead = _lead(case, found.paid, found.rival)
+    ahead = ranged(lead, correlation)
+    name = found.paid.name
+    if not found.stopped:
+        said = f" Its r is {ahead} above that of {_in_words(found.rival)}, its best free rival."
+        if not lead.low > 0:
+            said += " That is not shown, but buying at more than one standard error lost nothing in simulations."
+        return said
+    if lead.value <= 0:
+        return f" The r of {name}, the best paid labeling, is no larger: {with_r(found.paid.r)}."
+    return f" The r of {name}, the best paid labeling, is only {ahead} higher: no more than one standard error."
+
+
+def _lead(case: Case, paid: Follower, rival: Follower) -> Ranged:
+    """Return the lead in r of the paid labeling; between labelings by the bound that holds for all of them."""
+    compared = [follower.series for follower in case.followers]
+    if rival.name in case.background.controls:
+        compared = [paid.series, rival.series]
+    return case.leads(CHOOSE_RUNS, compared).of(paid, rival)
+
+
+def _nothing_yet(case: Case) -> Iterator[Claim]:
+    """Yield that no labels need be bought, since a control follows about as closely as the best of them."""
+    paid, rival = case.verdict.paid, case.verdict.rival
+    if paid is None or rival is None:
+        return
+    lead = _lead(case, paid, rival)
+    words = _in_words(rival)
+    verb = "reach" if words in _PLURAL else "reaches"
+    said = (
+        f"Nothing need be bought yet: {paid.name} has the largest r of the paid labelings,"
+        f" {ranged(paid.r, correlation)}, but {words}, which {'are' if words in _PLURAL else 'is'} free, {verb}"
+        f" {ranged(rival.r, correlation)}."
+    )
+    if lead.high < 0:
+        said += f" {paid.name} follows less closely: its r is {ranged(lead, correlation)} higher."
+    else:
+        said += f" Labels are not shown to add anything: {ranged(lead, correlation)}."
+    yield Claim(KEEP, said, against=paid.name, **lead._asdict(), shown=True, line="Keep", rank=1)
+    if rival.name != RETRIEVER:
+        yield Claim("answer instead", f"To judge a further run, {_judge(case)}.", paid.name, shown=True, qualifies=KEEP)
+
+
+def ranks_label_no_other_run(case: Case) -> Claim:
+    """Return what the runs' own ranks cannot do, which stands wherever they are named."""
+    said = f"The runs' ranks cannot label a run that differs from all these: {_judge(case)}."
+    return Claim("ranks", said, RETRIEVER, shown=True, qualifies=KEEP, rank=3)
+
+
+def _judge(case: Case) -> str:
+    return "let people judge its new passages" if case.background.quality else "answer its questions"
+
+
+_IN_WORDS: Final = {RETRIEVER: "the runs' own ranks", LENGTH: "the length of documents"}
+_PLURAL: Final = ("the runs' own ranks",)
+
+
+def _in_words(rival: Follower) -> str:
+    return _IN_WORDS.get(rival.name, rival.name)
 
 
 def _none(case: Case) -> Claim:
@@ -102,6 +176,9 @@ def offered(case: Case) -> tuple[Follower | None, bool]:
         return None, False
     cheaper = []
     for other in case.eligible:
+        # The free rival stands in the sentence of the labeling to keep.
+        if case.verdict.rival is not None and other.name == case.verdict.rival.name:
+            continue
         if other.useful and other.name in prices and prices[other.name].below(prices[kept.name], questions):
             cheaper.append(other)
     close = [other for other in cheaper if case.within_one_error(kept.series, other.series)]
