@@ -15,14 +15,18 @@ _WORD: Final = (
     r"(?:doc(?:ument)?s?|passages?|sources?|refs?|references?|citations?|cites?|contexts?|results?|footnotes?|notes?"
     r"|quellen?|fuentes?|fontes?|出典|資料|文献|来源|來源|资料|источник|المصدر|स्रोत)"
 )
+_SOURCE: Final = r"(?:doc(?:ument)?s?|passages?|sources?|refs?|references?|citations?|quellen?|出典|来源)"
+"""In round brackets, where (note 5) and (results 1) are prose."""
+
 _NUMBER: Final = rf"(?:{_WORD}\ ?[\s:#_.-]*|[\^#])?\d{{1,3}}"
 _NUMBERS: Final = rf"{_NUMBER}(?:\s*(?:[,;&、，；]|and|und|et|y|to|[-–—~])\s*{_NUMBER})*"
+_INSIDE: Final = r"[^\[\]［］【】〔〕\n]{0,80}"
 _OPEN, _CLOSE = r"[\[［【〔]", r"[\]］】〕]"
 _SUPERSCRIPTS: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 MARK: Final = (
-    rf"(?:\\?{_OPEN}{{1,2}}\s*{_NUMBERS}\s*(?:†[^\]】\n]*)?\\?{_CLOSE}{{1,2}}(?:\((?:https?://|\#)[^\s()]*\))?"
-    rf"|[(（]\s*{_WORD}\ ?[\s:#_.-]*\d{{1,3}}(?:\s*(?:[,;&、]|and|[-–—])\s*{_NUMBER})*\s*[)）]"
+    rf"(?:\\?{_OPEN}{{1,2}}\s*{_NUMBERS}\s*(?:†{_INSIDE})?\\?{_CLOSE}{{1,2}}(?:\((?:https?://|\#)[^\s()]*\))?"
+    rf"|[(（]\s*{_SOURCE}\ ?[\s:#_.-]*\d{{1,3}}(?:\s*(?:[,;&、]|and|[-–—])\s*{_NUMBER})*\s*[)）]"
     rf"|<sup>\s*\[?\s*{_NUMBERS}\s*\]?\s*</sup>"
     # Behind few letters it is an exponent: m², km³.
     r"|(?<=[.,;:!?。！？।؟\"”’»)\]]|\p{L}{4})[⁰¹²³⁴-⁹]+(?:[,˒][⁰¹²³⁴-⁹]+)*(?![\w⁺⁻]))"
@@ -34,12 +38,12 @@ _WITH_BLANKS: Final = regex.compile(rf"\s*{MARK}", regex.IGNORECASE)
 _LIKE_A_MARK: Final = regex.compile(
     rf"{_OPEN}(?:"
     # A key, a place in a source, its name; a time of day is none.
-    rf"\^\w[^\]】\n]*|[^\]】\n]*†[^\]】\n]*|(?!\d{{1,2}}:\d\d\b)\d{{1,3}}[:.a-z][^\]】\n]{{0,40}}"
-    rf"|(?!citation\ needed){_WORD}\b[^\]】\n]{{0,80}}"
-    r"|\p{Lu}[\p{L}.'’-]+(?:\ et\ al\.?|\ (?:and|&)\ \p{Lu}[\p{L}'’-]+)?,?\ (?:19|20)\d\d[a-z]?"
+    rf"\^\w{_INSIDE}|{_INSIDE}†{_INSIDE}|(?!\d{{1,2}}:\d\d\b)\d{{1,3}}(?::|\.\d){_INSIDE}"
+    rf"|(?!citation\ needed){_WORD}\b{_INSIDE}"
+    r"|(?-i:\p{Lu})[\p{L}.'’-]+(?:\ et\ al\.?|\ (?:and|&)\ (?-i:\p{Lu})[\p{L}'’-]+)?,?\ (?:19|20)\d\d[a-z]?"
     rf"){_CLOSE}"
     r"|(?<!!)\[[^\[\]\n]{1,120}\]\(\s*https?://[^\s()]*\)"
-    r"|\(\p{Lu}[\p{L}'’-]+(?:\ et\ al\.?|\ &\ \p{Lu}[\p{L}'’-]+),?\ (?:19|20)\d\d[a-z]?\)"
+    r"|\((?-i:\p{Lu})[\p{L}'’-]+(?:\ et\ al\.?|\ &\ (?-i:\p{Lu})[\p{L}'’-]+),?\ (?:19|20)\d\d[a-z]?\)"
     r"|<(?:cite|ref)\b[^>]*>",
     regex.IGNORECASE,
 )

@@ -55,7 +55,7 @@ _BEFORE: Final = re.compile(
 _LONGEST_BEFORE: Final = len("-USD .")
 _RUN: Final = re.compile(r"\d+(?:[.,']\d+| \d{3}(?!\d))*")
 _SCALE: Final = re.compile(r"[ -]?(?:thousand|million|billion|trillion)s?\b| ?(?:bn|mn|mln|tn|trn)\b", re.IGNORECASE)
-_SHORT_SCALE: Final = re.compile(r"[kmbt]\b", re.IGNORECASE)
+_SHORT_SCALE: Final = re.compile(r" ?[kmbt]\b", re.IGNORECASE)
 _UNIT: Final = re.compile(
     rf" ?%|[ -]?per ?cent\b| pct\b| ?[€£¥₹$](?! ?\d)| ?(?:{_CODES})\b"
     r"|[ -](?:(?:u\.?s\.?|canadian|australian) )?dollars?\b|[ -](?:euros?|pounds?(?: sterling)?|yen|yuan|rupees?)\b",

@@ -221,7 +221,7 @@ _SYMBOL: Final = re.compile(r"(?<=[^\W\d_])(?:\+\+?|#)(?![^\W\d_])")
 _SYMBOLS: Final = str.maketrans({"+": MINUS, "#": "\u01c3"})
 """Letters, too; see `judgekit.answers.numbers`."""
 
-_REMEMBERED: Final = 1 << 14
+_REMEMBERED: Final = 1 << 12
 
 
 def typographic(text: str) -> str:

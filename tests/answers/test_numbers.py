@@ -17,7 +17,12 @@ FOUND = [
     *(("41300", "41 300 asukasta"), ("10000", "10 000 places"), ("1234567", "12,34,567 rupees")),
     *(("1234567", "1'234'567"), ("12%", "12 per cent of them"), ("12 percent", "(12%)"), ("12%", "12 pct of it")),
     *(("12", "12% of them"), ("$4.2 billion", "for 4.2 billion dollars"), ("4.2 billion dollars", "for $4.2bn")),
-    *(("$5M", "5,000,000 dollars"), ("4,200,000,000", "4.2 billion people"), ("1.5 million", "1,500,000 of them")),
+    *(
+        ("$5M", "5,000,000 dollars"),
+        ("$5 m", "$5M"),
+        ("4,200,000,000", "4.2 billion people"),
+        ("1.5 million", "1,500,000 of them"),
+    ),
     *(("€5", "only 5 euros"), ("US$5", "5 USD"), ("$5.00", "a $5 note"), ("3.50", "costs 3.5 today")),
     *((".5", "about 0.5 of it"), ("0.5", "a .5 share"), ("-5", "it was −5 degrees"), ("-5", "it was –5 °C")),
     *(("5", "it was +5 degrees"), ("-$5", "a balance of $-5"), ("May 18, 2018", "on 18 May 2018")),

@@ -105,7 +105,7 @@ NONE = [
         "(1)",
         "[x]",
     ),
-    *("array[i]", "[a, b]", "note 5", "sources say"),
+    *("array[i]", "[in 2020]", "[3D]", "the [2nd]", "(note 5)", "[a, b]", "note 5", "sources say"),
 ]
 
 
