@@ -54,6 +54,7 @@ _TURN: Final = (
     r"\s*(?P<mark>[.,:;!(。=]|\s[-–—]{1,2}\s|—"
     rf"|\b(?:because|since|as(?= {_SUBJECTS})|given that)\b)\s*(?P<beside>.*)"
 )
+_TURNING: Final = r"\b(?:but|however|though|although|because|since|as|while|yet|only|if|and)\b"
 _ENDS: Final = (".", "!", "。")
 _ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
 GLOSSES: Final = {
@@ -208,13 +209,21 @@ class Clauses:
                 rf"(?P<whole>(?:it|(?:the|this) {noun}) (?P<negated>does(?: not|n['’]t) |fails to )?"
                 r"(?:(?:clearly|directly|fully|explicitly) )?answers? (?:the|this) question)"
             )
+        # "The passage does not contain any relevant information about the question".
+        holds = (
+            rf"(?P<holds>(?:the|this) {noun} (?:(?P<not>does(?: not|n['’]t)) )?"
+            r"(?:contains?|provides?|offers?|includes?|has|have|gives?) (?:(?P<no>no) |any |some )?"
+            rf"{adjective} information)"
+            rf"(?: (?:about|for|on|to|of|regarding) (?:(?!{_TURNING})[^.;:,()]){{1,200}}?)?"
+        )
         return (
             rf"(?P<sentence>(?:it|(?:the|this) {noun}) (?:is|was) ?)?(?P<denied>n['’]t |not (?:at all )?)?"
             rf"(?:(?:clearly|directly|highly|very|completely|entirely|definitely|indeed) )?(?P<un>ir|in"
             rf"|un)?{adjective}"
             r"(?: (?:to|for|for answering|to answering) (?:the|this|your) (?:given |user['’]s "
             r"|original )?(?:question|query)"
-            rf"(?: (?:asked|posed|at hand))?)?|{answers}"
+            rf"(?: (?:asked|posed|at hand))?(?: (?:of|about|regarding|as to) (?:(?!{_TURNING})[^.;:,()]){{1,200}}?)?)?"
+            rf"(?: at all)?|{answers}|{holds}"
         )
 
     def _value(self, clause: re.Match[str]) -> int | None:
@@ -222,6 +231,8 @@ class Clauses:
         if clause["said"] is None:
             if clause["whole"]:
                 return int(not clause["negated"])
+            if clause["holds"]:
+                return None if clause["not"] and clause["no"] else int(not (clause["not"] or clause["no"]))
             if clause["denied"] and clause["un"]:
                 return None
             return int(not (clause["denied"] or clause["un"]))
@@ -233,7 +244,7 @@ class Clauses:
 
 
 def _is_labelled(clause: re.Match[str]) -> bool:
-    return any(clause[part] is not None for part in ("concluded", "announced", "sentence", "whole"))
+    return any(clause[part] is not None for part in ("concluded", "announced", "sentence", "whole", "holds"))
 
 
 def _is_clear(clause: re.Match[str], alone: bool) -> bool:

@@ -40,7 +40,8 @@ _FEW: Final = r"(?:\d\b(?![.,]\d|\s?[^\W\d_]|%|°)|(?:zero|one|two|three)\b(?! o
 _RETRACTED: Final = re.compile(
     r"\b(?:second thoughts?|on (?:\w+ )?reflection|reconsider\w*|scratch (?:that|this)|never mind"
     r"|takes? (?:that|it|this) back|retract(?:ed|ing|s)?|withdrawn|supersede\w*|h+m+|sorry|apolog\w+|oops"
-    r"|wait(?=[,.!:;…—–-]|\W*$| no)|kidding|jok(?:e|ing)|jk|sarcas\w+|placeholder|dummy|decoy|arbitrar\w+"
+    r"|wait(?=[,.!:;…—–-]|\W*$| no)|kidding|joking|(?:this|that|it)(?: is| was|[’']s) (?:just |only )?a joke|jk"
+    r"|sarcas\w+|placeholder|dummy|decoy|arbitrar\w+"
     r"|hypothetical\w*|pretend\w*|disregard|ignore\b|invert(?:s|ed)?|misread|typo|a lie|lying|last words"
     r"|(?:grades?|graders?|verdicts?|scale|likert)(?! of)"
     r"|(?:score|rating)s? (?:should|would|must|ought|could|is wrong|was wrong)"

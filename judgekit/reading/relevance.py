@@ -38,7 +38,7 @@ _ANSWERS: Final = re.compile(
     rf"|\b{_QUESTION} (?:is|was|remains|gets|goes|stays|can be|has been) (?:\w+ ){{0,2}}?(?:answered|addressed"
     rf"|settled)"
     r"|\b(?:the|an?|no|any|its?|full|complete|correct|whole|direct|clear) answers?\b"
-    rf"(?! (?:to {_QUESTION} )?(?:is|was|would be)\b(?! (?:\w+ )?(?:{_THERE})\b))"
+    rf"(?! (?:to {_QUESTION} )?(?:is|was|(?:would|must|should|could|may) be)\b(?! (?:\w+ )?(?:{_THERE})\b))"
     r"|(?<=\w )what (?:the (?:question|user|reader)|somebody|one|is being|is|was) (?:asks?|asked|needs?|needed"
     r"|wants?|sought)\b"
     r"|^what is asked (?:for )?is\b|\b(?:needed|required|requested|sought|necessary) (?:information|facts?"
