@@ -6,6 +6,7 @@ help of all commands is a file of its own, ``commands.txt``, which ``cli.md`` in
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts
 from judgekit.settings import attributes
 from judgekit.wire.types import Endpoint
+
+OK: Final = 200
 
 HERE: Final = Path(__file__).parent
 _MADE: Final = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- /made -->)", re.S)
@@ -185,6 +188,40 @@ def _tools() -> str:
     return _table(("tool, tested release", "what you save", "what is taken", "scores, listed and not used"), rows)
 
 
+_ALTERNATIVES: Final = "20 alternatives"
+_FEATURES: Final = {
+    "log-probabilities": _ALTERNATIVES,
+    "list of words": "list of words",
+    "words by schema": "words by schema",
+    "grammar": "grammar",
+    "object by schema": "object by schema",
+    "completions: log-probabilities": "completion with alternatives",
+    "completions: grammar": "completion by grammar",
+}
+"""What the table of servers shows, and the recorded request that shows it."""
+
+
+def _servers() -> str:
+    """Return what recorded servers do with what judges ask for."""
+    rows = []
+    for path in sorted((HERE.parent / "tests" / "servers").glob("*.jsonl")):
+        records = {record["name"]: record for record in map(json.loads, path.read_text("utf-8").splitlines())}
+        name, _, version = path.stem.rpartition("-")
+        rows.append((f"{name} {version}", *(_outcome(records[asked]) for asked in _FEATURES.values())))
+    return _table(("server, version", *_FEATURES), rows)
+
+
+def _outcome(record: Mapping[str, Any]) -> str:
+    """Return whether a recorded request was held, ignored or refused."""
+    if record["status"] != OK:
+        return f"refused ({record['status']})"
+    choice = json.loads(record["body"])["choices"][0]
+    if "logprobs" in record["sent"]:
+        return "held" if choice.get("logprobs") else "ignored"
+    said = choice["message"]["content"] if "message" in choice else choice["text"]
+    return "held" if re.search(r"Purple|Green|\"score\": *7", said) else "ignored"
+
+
 MADE: Final[Mapping[str, Callable[[], str]]] = {
     "experiment": _experiment,
     "labelers": lambda: _plugins(labelers(), "labeler"),
@@ -196,6 +233,7 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
     "prompts": _prompts,
     "flags": _flags,
     "tools": _tools,
+    "servers": _servers,
 }
 """What pages may take from the code, by name."""
 

@@ -91,6 +91,8 @@ _WRONG_VALUE: Final = re.compile(
 _ECHO: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
 
 _LOCATION: Final = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
+# A Python client behind a gateway. LiteLLM 1.106: "create() got an unexpected keyword argument 'response_format'".
+_KEYWORD: Final = re.compile(r"unexpected keyword argument ['\"](\w+)")
 # FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input.
 _SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 
@@ -165,6 +167,8 @@ class Said:
         if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
             messages = " ".join(message for _, message in _SAID.findall(text))
             return cls(shortened(text), code, named or place[1], messages)
+        if keyword := _KEYWORD.search(text):
+            named = named or keyword[1]
         words = _ECHO.sub(" ", shortened(text))
         return cls(shortened(text) or _EMPTY, code, named, words, counts)
 

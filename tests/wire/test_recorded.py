@@ -1,0 +1,101 @@
+"""What real servers sent, recorded by `tests.probe`, is read as what it means."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.reading.logprobs import Distribution, distribution
+from judgekit.reading.verdict import Form
+from judgekit.wire.quirks import Accepted, Fatal, Refused, Response, Unsupported, read_response
+from judgekit.wire.types import Endpoint, Reply
+from tests.probe import RECORDS
+
+SERVERS = sorted(path.stem for path in RECORDS.glob("*.jsonl"))
+SKY = Form((("The", 1), ("No", 0)))
+HERE = Endpoint("here", "http://localhost/v1", "m")
+
+
+def records(server: str) -> dict[str, dict[str, Any]]:
+    lines = (Path(RECORDS) / f"{server}.jsonl").read_text(encoding="utf-8").splitlines()
+    return {record["name"]: record for record in map(json.loads, lines)}
+
+
+def read(record: dict[str, Any], **options: Any) -> Response:
+    return read_response(record["status"], record["headers"], record["body"].encode(), record["sent"], **options)
+
+
+def reply(record: dict[str, Any]) -> Reply:
+    verdict = read(record)
+    assert isinstance(verdict, Accepted), (record["name"], verdict)
+    return Reply("k", verdict.raw)
+
+
+def test_something_is_recorded() -> None:
+    assert {"llama-server-b10434", "litellm-1.106.12"} <= set(SERVERS)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_each_success_is_a_reply_with_its_tokens(server: str) -> None:
+    replies = [
+        reply(record) for record in records(server).values() if record["status"] == 200 and record["route"] != "/models"
+    ]
+    assert len(replies) > 20
+    for each in replies:
+        assert each.usage is not None
+        assert each.usage.total is not None
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_prompt_that_is_too_long_is_told_with_the_context_and_its_tokens(server: str) -> None:
+    for name, tokens in (("too long", 45031), ("completion too long", 45001)):
+        verdict = read(records(server)[name])
+        assert isinstance(verdict, Refused)
+        assert (verdict.too_long, verdict.context, verdict.prompt) == (True, 4096, tokens)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_log_probabilities_are_read_in_the_shapes_of_both_apis(server: str) -> None:
+    recorded = records(server)
+    found = distribution(reply({**recorded["20 alternatives"]}), SKY, HERE)
+    assert not isinstance(found, Distribution), "it was cut off after a token"
+    for name in ("20 alternatives", "completion with alternatives"):
+        tokens = reply(recorded[name]).logprobs
+        assert tokens
+        assert len(tokens[0]["top_logprobs"]) >= 5
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_stop_that_moves_the_texts_of_tokens_changes_no_verdict(server: str) -> None:
+    moved = reply(records(server)["a stop that begins like the reply"])
+    assert moved.logprobs
+    assert moved.logprobs[0]["token"] == "", "the text of the first token came with the second"
+    tops = {top["token"]: math.exp(top["logprob"]) for top in moved.logprobs[0]["top_logprobs"]}
+    found = distribution(moved, Form((("The sky is indeed blue", 1), ("No", 0))), HERE)
+    assert isinstance(found, Distribution)
+    assert found.shares[1] == pytest.approx(tops["The"] / (tops["The"] + tops["No"]))
+
+
+def test_llama_server_ignores_a_list_of_words_and_holds_to_a_schema_and_a_grammar() -> None:
+    recorded = records("llama-server-b10434")
+    forms = ("plain", "list of words", "words by schema", "grammar")
+    of_completions = ("completion by list of words", "completion by schema", "completion by grammar")
+    texts = {name: reply(recorded[name]).text.strip() for name in (*forms, *of_completions)}
+    assert texts["list of words"] == texts["plain"]
+    assert json.loads(texts["words by schema"]) in ("Purple", "Green")
+    assert texts["grammar"] in ("Purple", "Green")
+    assert texts["completion by grammar"] in ("Purple", "Green")
+    assert texts["completion by schema"] == texts["completion by list of words"]
+
+
+def test_litellms_refusals_of_a_key_and_a_model_are_about_the_settings() -> None:
+    recorded = records("litellm-1.106.12")
+    for name, setting in (("wrong key", "key"), ("wrong model", "model")):
+        verdict = read(recorded[name], proven=True)
+        assert isinstance(verdict, Fatal)
+        assert verdict.setting == setting
+    named = read(recorded["completion by schema"])
+    assert isinstance(named, Unsupported)
+    assert named.param == "response_format"
