@@ -150,7 +150,9 @@ def _spending(usage: Usage, people: bool = False) -> Bill:
     standalone = _cost(usage.standalone)
     if people:
         standalone = replace(standalone, money=None, request_seconds=None)
-    return Bill(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
+    return Bill(
+        standalone, _cost(usage.incurred, usage.wall_s if usage.sent else None), usage.cached, usage.failed, usage.again
+    )
 
 
 def _labeling(name: str, state: State) -> LabelingInfo:

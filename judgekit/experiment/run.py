@@ -60,7 +60,7 @@ from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
 from judgekit.progress import Event
 from judgekit.registry import register
-from judgekit.report import Results, save as save_results, write_html
+from judgekit.report import Results, save as save_results, told_before, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
 
@@ -295,6 +295,8 @@ class ReportStep(Step):
             facts=replace(results.facts, inputs=read),
             sections=tuple(chain.from_iterable(step.section(state) for step in steps())),
         )
+        if not any(usage.sent for usage in state.session.totals().values()):
+            state.results = told_before(state.results, state.folder)
         save_results(state.results, state.folder)
         write_html(
             state.results, state.folder / "report.html", shown.backing(state.prepared, state.labelings, state.quality)

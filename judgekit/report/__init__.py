@@ -4,9 +4,9 @@
 folder, so that the page can be drawn again.
 """
 
-from judgekit.report.files import load, save, with_section
+from judgekit.report.files import load, save, told_before, with_section
 from judgekit.report.model import Results
 from judgekit.report.page import render, write_html
 from judgekit.report.terminal import print_tables
 
-__all__ = ["Results", "load", "print_tables", "render", "save", "with_section", "write_html"]
+__all__ = ["Results", "load", "print_tables", "render", "save", "told_before", "with_section", "write_html"]

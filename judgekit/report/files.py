@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,9 @@ from judgekit.data.outputs import is_results_folder
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
-from judgekit.report.model import DETAILS, DIFFERENCES, Results, Section
+from judgekit.report.model import DETAILS, DIFFERENCES, Answers, Cost, LabelingInfo, Results, Section
+
+B = TypeVar("B", LabelingInfo, Answers)
 
 SCHEMA: Final = 3
 """Raised when the meaning of a field of ``report.json`` changes."""
@@ -56,6 +59,39 @@ def with_section(folder: str | Path, section: Section) -> Results:
     results = dataclasses.replace(results, sections=(section, *others))
     write_atomic(Path(folder) / REPORT_FILE, _json(results))
     return results
+
+
+def told_before(results: Results, folder: str | Path) -> Results:
+    """Return results for which nothing was sent as the folder's report tells them already, where all else is the same.
+
+    What was paid, and what was learned of servers, belongs to the session that sent something. A run that finds every
+    reply in the store and everything else as it was then writes each file again as it is.
+    """
+    try:
+        saved = (Path(folder) / REPORT_FILE).read_text(encoding="utf-8")
+        before = json.loads(saved)
+        told = dataclasses.replace(
+            results,
+            labelings=tuple(_billed(results.labelings, before["labelings"])),
+            answers=tuple(_billed(results.answers, before["answers"])),
+            retries=tuple((str(what), int(times)) for what, times in before["retries"]),
+        )
+        # What is noticed without asking, such as a damaged store, is news.
+        if {*results.notices} <= {*before["notices"]}:
+            told = dataclasses.replace(told, notices=tuple(before["notices"]))
+    except (OSError, LookupError, TypeError, ValueError):
+        return results  # there is no report, or one that another version wrote
+    return told if _json(told) == saved else results
+
+
+def _billed(now: Sequence[B], before: Sequence[Mapping[str, Any]]) -> Iterator[B]:
+    """Yield labelings or answers with what was paid for them earlier."""
+    for one, earlier in zip(now, before, strict=True):
+        bill = earlier["spending"]
+        paid = {name: bill[name] for name in ("cached", "failed")}
+        yield dataclasses.replace(
+            one, spending=dataclasses.replace(one.spending, incurred=Cost(**bill["incurred"]), **paid)
+        )
 
 
 def _json(results: Results) -> str:

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from judgekit.client.budget import Amount, Usage
 from judgekit.experiment import results as summary
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
+from tests.small import edited
 
 FREE = Usage(wall_s=0.5)
 ASKED = Usage(standalone=Amount(10, 1000, 10, 0.2), incurred=Amount(10, 1000, 10, 0.2), wall_s=3.0, sent=10)
@@ -51,7 +53,8 @@ def test_wall_time_is_that_of_this_session_and_what_people_were_paid_is_unknown(
     again = Usage(standalone=Amount(10, 100, 10, 0.1, seconds=2.5), wall_s=0.01, cached=10)
     spent, people = summary._spending(again), summary._spending(again, people=True)
     assert (spent.standalone.request_seconds, spent.standalone.money, spent.standalone.wall_s) == (2.5, 0.1, None)
-    assert (spent.incurred.wall_s, spent.incurred.requests) == (0.01, 0)
+    assert (spent.incurred.wall_s, spent.incurred.requests) == (None, 0), "reading the store is no cost"
+    assert summary._spending(ASKED).incurred.wall_s == 3.0
     assert (people.standalone.request_seconds, people.standalone.money, people.incurred.money) == (None, None, 0)
 
 
@@ -71,3 +74,27 @@ def test_the_report_names_all_models_of_a_jury_and_whose_answers_they_share(jury
     assert summary._kinship(needs, {"here-model": answering["here-model"]}) == "same model"
     assert summary._kinship(needs, answering) == "same model as here-model"
     assert summary._together(e.model for e in needs.asked) == " + ".join(e.model for e in jury)
+
+
+def test_a_run_that_changes_nothing_writes_the_same_bytes(judgekit, folder):
+    command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
+
+    def written() -> dict[str, bytes]:
+        files = (path for path in sorted((folder / "results").rglob("*")) if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
+
+    judgekit(*command, code=0)
+    first = written()
+    bill = json.loads(first[str(folder / "results" / "report.json")])["answers"][0]["spending"]["incurred"]
+    assert bill["requests"] > 0
+    judgekit(*command, code=0)
+    assert written() == first
+
+    # Another measure costs nothing: what was paid for these results is 0, and it stays so.
+    edited(folder / "experiment.toml", 'measures = ["', 'measures = ["RR", "')
+    judgekit(*command, code=0)
+    second = written()
+    bill = json.loads(second[str(folder / "results" / "report.json")])["answers"][0]["spending"]["incurred"]
+    assert (bill["requests"], bill["wall_s"]) == (0, None)
+    judgekit(*command, code=0)
+    assert written() == second
