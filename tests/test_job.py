@@ -16,7 +16,7 @@ from judgekit.job import Job, Settled, job
 from judgekit.progress import Event
 from tests.mock import URL
 
-JOBS = ["answer", "audit", "build", "choose", "guard", "label"]
+JOBS = ["answer", "audit", "build", "choose", "guard", "label", "run"]
 MOCK = jk.Endpoint("local", base_url=URL, model="mock")
 FREE = jk.Price(prompt=0, completion=0)
 DEAR = jk.Price(prompt=1e6, completion=1e6)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import AsJson, Cache, Limit
-from judgekit.console.printing import advice, console, emit, note, say, write_draft
+from judgekit.console.printing import advice, console, emit, say, write_draft
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
@@ -166,9 +165,8 @@ def run(
         judgekit run experiment.toml --out results --max-cost 5
     """
     from judgekit.experiment.file import load
-    from judgekit.experiment.prepare import prepare
-    from judgekit.experiment.run import asked, run as run_experiment
-    from judgekit.job import count, part_of
+    from judgekit.experiment.run import run as run_experiment
+    from judgekit.job import part_of
 
     # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
     config = load(experiment)
@@ -183,22 +181,17 @@ def run(
     if part is not None:
         _part(config, part_of(part), flow.asking())
         return
-    if flow.dry_run:
-        prepared = prepare(config, cache=flow.cache)
-        note(*prepared.collection.notes)
-        show_plan(count(asked(prepared), flow.cache), config.price_list())
-        return
     out = out or Path("judgekit-out") / experiment.stem
-    with progress() as draw:
-        asking = flow.asking(draw)
-        if ray is not None:
-            from judgekit.experiment.cluster import warm_on_ray
+    if ray is not None:
+        from judgekit.experiment.cluster import warm_on_ray
 
-            # What the cluster spent counts against the same budget, so that a re-run cannot pay twice.
+        with progress() as draw:
+            asking = flow.asking(draw).priced(config.price_list())
             spent = warm_on_ray(config, out.absolute() / "parts", ray, asking)
-            asking = asking.within(asking.budget.less(spent))
-        outcome = run_experiment(config, out=out, overwrite=overwrite, asking=asking)
-    _show(outcome, as_json=as_json)
+        # What the cluster spent counts against the same budget, so that a re-run cannot pay twice.
+        left = asking.budget.less(spent)
+        flow = replace(flow, max_requests=left.max_requests, max_cost=left.max_cost)
+    _show(flow.carry_out(run_experiment, config, out=out, overwrite=overwrite), as_json=as_json)
 
 
 def _part(config: Config, part: tuple[int, int], asking: Asking) -> None:

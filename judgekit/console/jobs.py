@@ -12,7 +12,7 @@ from judgekit.console.bars import progress
 from judgekit.console.dry_run import show_plan
 from judgekit.console.options import ENDPOINT, Cache, EndpointOptions, Wait, declared_option
 from judgekit.console.printing import note
-from judgekit.progress import Progress, silent
+from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Prices
@@ -46,7 +46,9 @@ class JobOptions:
     def _carried_out(self, function: JobFunction[..., T], prices: Prices, /, *args: Any, **options: Any) -> T:
         with progress() as draw:
             job = function.job(*args, **options, asking=self.asking(draw, prices))
-            note(*job.notes)
+            # Drawn as progress, so that a job which says them of itself does not repeat them.
+            for line in job.notes:
+                draw(Event("inputs", 0, None, note=line))
             if not self.dry_run:
                 return job.run()
             # A folder for results is looked at when there are some; a single file is named for this one purpose.

@@ -118,15 +118,23 @@ def manifest_path(out: Path) -> Path:
 
 
 def write_manifest(
-    path: Path, inputs: Mapping[str, InputFile], results: Iterable[Path] = (), experiment: Path | None = None
+    path: Path,
+    inputs: Mapping[str, InputFile],
+    results: Iterable[Path] = (),
+    *,
+    experiment: Path | None = None,
+    command: str = "",
 ) -> None:
     """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
 
-    ``experiment`` is the experiment file, where other results would be refused in their place.
+    ``experiment`` is the experiment file and ``command`` the command that fills the folder, where those of another one
+    are refused.
     """
     made = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
-    content: dict[str, object] = {
-        "judgekit": __version__,
+    content: dict[str, object] = {"judgekit": __version__}
+    if command:
+        content["command"] = command
+    content |= {
         "inputs": {role: asdict(source) for role, source in inputs.items()},
         "results": dict(sorted(made.items())),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -97,6 +98,20 @@ def is_results_folder(folder: Path) -> bool:
         if file.is_file() and file.read_bytes().startswith(mark):
             return True
     return False
+
+
+def command_of(folder: Path) -> str:
+    """Return which command filled a folder of results; "" where nothing says so."""
+    try:
+        content = json.loads((folder / "manifest.json").read_bytes())
+        if "command" in content:
+            return str(content["command"])
+    except (OSError, ValueError, TypeError):
+        content = {}
+    # 0.3.0 did not say it. `build` may have replaced a run's manifest there, whose other files are those of the run.
+    if (folder / "resolved.toml").is_file():
+        return "choose" if (folder / "choice.json").is_file() else "run"
+    return "build" if "experiment" in content else ""
 
 
 def inline(text: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from judgekit.data.streams import check_outputs, note_read, noting_reads
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.data.manifest import InputFile
@@ -29,6 +30,7 @@ class ResultFiles:
     Attributes:
         folder: where the files lie; None for a command that writes none.
         names: of all files that it may write there, beside the manifest.
+        command: that fills the folder, where the results of another command are refused.
         owner: the file beside which the manifest stands, where the folder holds other things too; else "".
         roles: the inputs by role, as they were named.
         read: all files that were read when the job was made.
@@ -40,6 +42,7 @@ class ResultFiles:
 
     folder: Path | None = None
     names: tuple[str, ...] = ()
+    command: str = ""
     owner: str = ""
     roles: Mapping[str, Path] = field(default_factory=dict)
     read: tuple[Path, ...] = ()
@@ -55,7 +58,7 @@ class ResultFiles:
         """Return the files of a command that writes ``out``, others beside it, and a manifest of its own."""
         hashed = (out.name, *(path.name for path in more))
         others = tuple(path.name for path in loose)
-        return cls(out.parent, (*hashed, *others), out.name, roles, loose=others)
+        return cls(out.parent, (*hashed, *others), owner=out.name, roles=roles, loose=others)
 
     @property
     def is_folder(self) -> bool:
@@ -100,7 +103,18 @@ class ResultFiles:
                 check_folder(self.folder, (self.manifest.name, *self.names), self.overwrite)
             else:
                 check_outputs(*(self.folder / name for name in self.names), self.manifest)
+        self._check_command()
         self.refuse(self)
+
+    def _check_command(self) -> None:
+        from judgekit.data.outputs import command_of
+
+        other = command_of(self.place) if self.command and not self.overwrite else ""
+        if other not in ("", self.command):
+            raise UsageError(
+                f"{self.folder} holds what `judgekit {other}` wrote, and `judgekit {self.command}` would make it"
+                " unusable: choose another --out"
+            )
 
     def begin(self) -> None:
         """Make a folder ours, also if we are killed."""
@@ -120,7 +134,7 @@ class ResultFiles:
     def _write_manifest(self, made: Iterable[Path] = ()) -> None:
         from judgekit.data.manifest import write_manifest
 
-        write_manifest(self.manifest, self.inputs, made, self.experiment)
+        write_manifest(self.manifest, self.inputs, made, experiment=self.experiment, command=self.command)
 
 
 NOWHERE = ResultFiles()

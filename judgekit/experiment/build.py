@@ -233,6 +233,7 @@ def build(
     files = ResultFiles(
         Path(out),
         (QRELS, str(missing_path(QRELS)), GAINS, str(missing_path(GAINS)), LABELS, CARD),
+        command="build",
         roles=task.config.files(),
         experiment=task.experiment,
         refuse=_check_kept,

@@ -366,7 +366,9 @@ def choose(
     config = made.prepared.config
     files = NOWHERE
     if out is not None:
-        files = ResultFiles(Path(out), _FILES, roles=config.files(), refuse=partial(_check_same, made))
+        files = ResultFiles(
+            Path(out), _FILES, command="choose", roles=config.files(), refuse=partial(_check_same, made)
+        )
 
     async def do(session: Session, files: ResultFiles) -> Chosen:
         if files.writes:

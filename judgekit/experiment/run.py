@@ -44,9 +44,8 @@ from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
-from judgekit.data.outputs import check_folder
-from judgekit.data.streams import noting_reads, write_atomic
+from judgekit.data.result_files import ResultFiles
+from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL, QUALITY, Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import ConfigError, UsageError
@@ -54,7 +53,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
-from judgekit.job import part, piece_of
+from judgekit.job import Job, job, part, piece_of
 from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
@@ -348,12 +347,15 @@ def warm(
 
 
 def result_files(prepared: Prepared) -> list[str]:
-    """Return the names of all files that a run may write into its folder."""
-    return [MANIFEST, "resolved.toml", *(name for step in steps() for name in step.files(prepared))]
+    """Return the names of all files that a run may write into its folder, beside the manifest."""
+    return ["resolved.toml", *(name for step in steps() for name in step.files(prepared))]
 
 
-def _check_kept(folder: Path, prepared: Prepared) -> None:
+def _check_kept(prepared: Prepared, files: ResultFiles) -> None:
     """Refuse to replace the results of another experiment, or of questions that this one does not ask."""
+    folder = files.place
+    if files.overwrite:
+        return
     how = "choose another --out, or add --overwrite to replace them"
     if other := of_another(folder, prepared.config):
         raise UsageError(f"{folder} holds results of another experiment ({other}): {how}")
@@ -390,6 +392,7 @@ class Finished(NotebookRepr):
     missing: tuple[str, ...]
 
 
+@job
 def run(
     experiment: Config | str | Path,
     *,
@@ -397,7 +400,7 @@ def run(
     overwrite: bool = False,
     trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> Finished:
+) -> Job[Finished]:
     """Run an experiment from top to bottom, in a notebook too.
 
     Args:
@@ -413,40 +416,42 @@ def run(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
     """
-    folder = Path(out)
-    with noting_reads() as read:
-        config = load(experiment, trusted=trust)
-        prepared = prepare(config, cache=asking.cache)
-        # Before anything is paid for: a folder that may not be written would end the run at its end.
-        check_folder(folder, result_files(prepared), overwrite=overwrite)
-        if not overwrite:
-            _check_kept(folder, prepared)
-    config, inputs = prepared.config, sources(prepared.config.files(), read)
-    warnings = [*mismatches(inputs), *prepared.collection.notes]
-    for line in warnings:
-        asking.progress(Event("inputs", len(inputs), len(inputs), note=line))
-    state = State(prepared, folder, inputs, asking.progress, warnings)
+    config = load(experiment, trusted=trust)
+    prepared = prepare(config, cache=asking.cache)
+    names = result_files(prepared)
+    files = ResultFiles(
+        Path(out),
+        tuple(names),
+        command="run",
+        roles=prepared.config.files(),
+        # The report tells of this session's requests, and `judgekit report` writes it again.
+        loose=tuple(name for name in names if name.startswith(("report.", "queries"))),
+        overwrite=overwrite,
+        refuse=partial(_check_kept, prepared),
+    )
 
-    async def walked(session: Session) -> None:
-        state.session = session
-        write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
-        write_atomic(folder / "resolved.toml", kept_of(config))
-        for step in steps():
-            await step.do(state)
+    async def do(session: Session, files: ResultFiles) -> Finished:
+        return await _walked(State(prepared, files, session, asking.progress))
 
-    with_session(walked, asking.priced(config.price_list()))
-    # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
-    made = []
-    for name in result_files(prepared):
-        if (folder / name).exists() and not name.startswith((MANIFEST, "report.", "queries")):
-            made.append(folder / name)
-    write_manifest(folder / MANIFEST, inputs, made)
+    return Job(asked(prepared), do, asking.priced(config.price_list()), files, notes=prepared.collection.notes)
+
+
+async def _walked(state: State) -> Finished:
+    """Walk the steps, and return what came of them."""
+    files, prepared = state.files, state.prepared
+    for line in state.warnings:
+        state.progress(Event("inputs", len(state.inputs), len(state.inputs), note=line))
+    files.begin()
+    write_atomic(files.file("resolved.toml"), kept_of(prepared.config))
+    for step in steps():
+        await step.do(state)
+    files.close()
     missing = shown.missing(state.labelings, state.quality)
     withheld = state.mix or state.comparison.decision.withheld
     if withheld:
         missing = (f"the decision: {withheld}", *missing)
     return Finished(
-        folder=folder,
+        folder=state.folder,
         results=state.results,
         labelings=state.labelings,
         quality=state.quality,

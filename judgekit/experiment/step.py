@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from judgekit.data.manifest import mismatches
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from judgekit.client.stages import StageUnit
     from judgekit.data.labelings import Labeling
     from judgekit.data.manifest import InputFile
+    from judgekit.data.result_files import ResultFiles
     from judgekit.experiment.prepare import Prepared
     from judgekit.metrics import Evaluation
     from judgekit.progress import Progress
@@ -37,9 +40,8 @@ class State:
 
     Attributes:
         prepared: the experiment, read and checked.
+        files: what the run may write.
         session: what requests go through.
-        folder: of the results.
-        inputs: the files that were read, by role.
         progress: called with events.
         warnings: lines for the report, before those of the steps' results.
         labelings: by name; of the step ``label``.
@@ -50,12 +52,10 @@ class State:
 
     # What is there from the start; all below is made by steps, and asking for it too early is an AttributeError.
     prepared: Prepared
-    folder: Path
-    inputs: Mapping[str, InputFile]
+    files: ResultFiles
+    session: Session
     progress: Progress
-    warnings: list[str]
-    # Not known while files are checked: a session opens the store, which an error in a file must not.
-    session: Session = field(init=False)
+    warnings: list[str] = field(init=False)
     labelings: dict[str, Labeling] = field(init=False)
     quality: pd.DataFrame = field(init=False)
     evaluation: Evaluation = field(init=False)
@@ -63,6 +63,19 @@ class State:
     comparison: Comparison = field(init=False)
     agreed: Agreement = field(init=False)
     results: Results = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.warnings = [*mismatches(self.inputs), *self.prepared.collection.notes]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the results."""
+        return self.files.place
+
+    @property
+    def inputs(self) -> Mapping[str, InputFile]:
+        """The files that were read, by role."""
+        return self.files.inputs
 
     @property
     def cell(self) -> Primary:
