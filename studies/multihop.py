@@ -8,7 +8,7 @@ from functools import cache
 import pandas as pd
 
 import judgekit as jk
-from judgekit.data.runs import Run
+from judgekit import Run
 from studies import contexts
 from studies.pairs import Difference, Setting, difference
 from studies.source import text

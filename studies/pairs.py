@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from judgekit import Run
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.overlap import OFTEN
-from judgekit.data.runs import Run
 
 AGREE: Final = "agree"
 OPPOSITE: Final = "opposite"

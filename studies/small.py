@@ -7,7 +7,7 @@ from collections import Counter
 
 import pandas as pd
 
-from judgekit.data.runs import Run
+from judgekit import Run
 from studies.pairs import Setting
 from studies.source import paths, rows
 

@@ -19,6 +19,7 @@ ROOMS = (
     ("sample",),
     ("plugins",),
     ("console",),
+    ("extend",),
     ("experiment",),
     ("people",),
     ("api",),

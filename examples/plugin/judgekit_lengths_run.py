@@ -13,9 +13,7 @@ import judgekit as jk
 if TYPE_CHECKING:  # `judgekit --help` imports this file: what is slow to import belongs into the functions
     import pandas as pd
 
-    from judgekit.experiment.prepare import Prepared
-    from judgekit.experiment.step import State
-    from judgekit.report.model import Section
+    from judgekit.extend import Prepared, Section, State
 
 FILE = "lengths.csv"
 jk.register.spellings("judgekit_lengths")
@@ -37,7 +35,7 @@ class Lengths(jk.Step):
 
     def section(self, state: State) -> Iterable[Section]:
         """Show the table in the report."""
-        from judgekit.report.model import Section
+        from judgekit.extend import Section
 
         yield Section("Lengths", "How many characters documents have, by their label.", self.table(state))
 

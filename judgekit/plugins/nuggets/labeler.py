@@ -11,7 +11,8 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.plugins.nuggets.facts import Nugget, read_nuggets
-from judgekit.plugins.nuggets.support import AT_ONCE, ListAsker, Question, Support, nugget_questions
+from judgekit.plugins.nuggets.support import AT_ONCE, Support, nugget_questions
+from judgekit.reading.lists import ListAsker, Question
 from judgekit.reading.prompts import find_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.settings import setting

@@ -19,7 +19,7 @@ from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import check_access
 from judgekit.job import Job, job
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
-from judgekit.plugins.nuggets.support import ListAsker, Question
+from judgekit.reading.lists import ListAsker, Question
 from judgekit.reading.prompts import load_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request

@@ -20,12 +20,11 @@ from judgekit.plugins.nuggets.facts import Nugget, Nuggets, read_nuggets
 from judgekit.plugins.nuggets.support import (
     AT_ONCE,
     WEIGHTS,
-    ListAsker,
-    Question,
     Support,
     nugget_questions,
     support_question,
 )
+from judgekit.reading.lists import ListAsker, Question
 from judgekit.reading.prompts import find_prompt, neutral, passages
 from judgekit.reading.verdict import Unread
 from judgekit.settings import setting

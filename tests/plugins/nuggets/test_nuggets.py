@@ -19,7 +19,7 @@ from judgekit.labelers.base import build
 from judgekit.plugins.nuggets.facts import Nugget, from_references, read_nuggets, write_nuggets
 from judgekit.plugins.nuggets.making import NuggetMaker, _units
 from judgekit.plugins.nuggets.metrics import CitedSentence, cited_sentences
-from judgekit.plugins.nuggets.support import ListAsker
+from judgekit.reading.lists import ListAsker
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Failure, Outcome
 from tests.commands import Judgekit
