@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit.plugins.audit.numbers import share_change
+from judgekit.jobs.audit.numbers import share_change
 
 HERE = Path(__file__).parent
 

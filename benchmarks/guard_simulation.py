@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from judgekit.plugins.guard.decision import decide
+from judgekit.jobs.guard.decision import decide
 
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 MARGIN = 0.01

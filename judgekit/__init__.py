@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from judgekit.data.readers import read_docs as read_docs, read_queries as read_queries
     from judgekit.data.runs import Run as Run
     from judgekit.data.tables import Status as Status
+    from judgekit.data.traces import read_traces as read_traces
     from judgekit.data.trec import (
         convert as convert,
         read_qrels as read_qrels,
@@ -36,14 +37,13 @@ if TYPE_CHECKING:
     from judgekit.experiment.plan import plan as plan
     from judgekit.experiment.run import run as run
     from judgekit.experiment.step import Step as Step
+    from judgekit.jobs.audit.flow import Audit as Audit, audit as audit
+    from judgekit.jobs.carrying import carry as carry
+    from judgekit.jobs.chunks import chunks as chunks
+    from judgekit.jobs.guard.gate import Guarded as Guarded, guard as guard
+    from judgekit.jobs.guard.passing import Gate as Gate
     from judgekit.labelers.base import Labeler as Labeler
     from judgekit.metrics import Measure as Measure, measure as measure
-    from judgekit.plugins.audit.flow import Audit as Audit, audit as audit
-    from judgekit.plugins.chunks.carrying import carry as carry
-    from judgekit.plugins.chunks.placing import chunks as chunks
-    from judgekit.plugins.guard.gate import Guarded as Guarded, guard as guard
-    from judgekit.plugins.guard.passing import Gate as Gate
-    from judgekit.plugins.traces.reading import read_traces as read_traces
     from judgekit.registry import register as register
     from judgekit.report.notebook import figures as figures
     from judgekit.rules import DeclaredOutcome as DeclaredOutcome, Rules as Rules
@@ -69,12 +69,18 @@ _HOMES = {
         "data.runs": "Run",
         "data.tables": "Status",
         "data.trec": "convert read_qrels read_run write_qrels write_run",
+        "data.traces": "read_traces",
         "errors": "JudgekitError",
         "experiment.build": "build",
         "experiment.choose": "choose",
         "experiment.plan": "plan",
         "experiment.run": "run",
         "experiment.step": "Step",
+        "jobs.audit.flow": "Audit audit",
+        "jobs.carrying": "carry",
+        "jobs.chunks": "chunks",
+        "jobs.guard.gate": "Guarded guard",
+        "jobs.guard.passing": "Gate",
         "labelers.base": "Labeler",
         "metrics": "Measure measure",
         "registry": "register",
@@ -83,7 +89,7 @@ _HOMES = {
     }.items()
     for name in names.split()
 }
-"""Where each public name of the core lives; those of plug-ins are in the register."""
+"""Where each public name lives; those of plug-ins are in the register."""
 
 
 def __getattr__(name: str) -> Any:

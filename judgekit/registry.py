@@ -6,8 +6,9 @@
     class Shout(jk.Step):
         name = "shout"
 
-A plug-in is a module that does so when it is imported: one of those in `judgekit.plugins`, or one that an installed
-package names at the entry point of that name. The core asks for what there is when it needs it, and imports no plug-in.
+A plug-in is a module that does so when it is imported: one that an installed package names at the entry point
+``judgekit.plugins``, or one of our own in `judgekit.extensions`. The core asks for what there is when it needs it, and
+imports none.
 ``judgekit --help`` imports all of them: what is slow to import belongs into the functions that need it.
 """
 
@@ -78,14 +79,14 @@ class Register:
         spelled: the modules that define further labelers and answer metrics.
     """
 
-    def __init__(self, home: str = "") -> None:
+    def __init__(self, home: str = "", group: str = "") -> None:
         self.commands: dict[str, Any] = {}
         self.forms: dict[str, DataForm] = {}
         self.homes: dict[str, str] = {}
         self.spelled: list[str] = []
         # A step, and the name of the one that it stands after; none for the core's, in their order.
         self._steps: dict[str, tuple[Any, str | None]] = {}
-        self._home = home
+        self._home, self._group = home, group
 
     def step(self, *, after: str | None = None) -> Callable[[type[T]], type[T]]:
         """Register a subclass of `judgekit.Step`, which `judgekit run` walks after the step of that name."""
@@ -142,7 +143,7 @@ class Register:
         if home:
             for module in iter_modules(import_module(home).__path__, f"{home}."):
                 import_module(module.name)
-            for point in entry_points(group=home):
+            for point in entry_points(group=self._group):
                 point.load()
         return self
 
@@ -161,4 +162,4 @@ class Register:
         return order
 
 
-register: Final = Register("judgekit.plugins")
+register: Final = Register("judgekit.extensions", group="judgekit.plugins")

@@ -98,8 +98,17 @@ def test_the_watch_notices_what_is_read_beside_the_clone(clone: Path) -> None:
 
 
 @pytest.mark.more
-def test_no_test_of_reading_data_or_plugins_reads_beside_a_clone(clone: Path) -> None:
-    done = run(clone, "tests/reading", "tests/data", "tests/plugins", "tests/integration", "tests/sample", "-x")
+def test_no_test_of_reading_data_or_jobs_reads_beside_a_clone(clone: Path) -> None:
+    done = run(
+        clone,
+        "tests/reading",
+        "tests/data",
+        "tests/jobs",
+        "tests/extensions",
+        "tests/integration",
+        "tests/sample",
+        "-x",
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 

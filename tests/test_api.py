@@ -21,12 +21,13 @@ def test_importing_judgekit_imports_nothing_slow() -> None:
     assert out.stdout.strip() == "[]"
 
 
-def test_plugins_are_imported_when_they_may_be_needed() -> None:
+def test_jobs_and_extensions_are_imported_when_they_are_needed() -> None:
     code = "import sys, judgekit as jk; from judgekit.cli.app import app_for; app_for(['score', '--help']); jk.score;"
-    code += "print([m for m in sys.modules if m.startswith('judgekit.plugins')]); jk.guard;"
-    code += "print('judgekit.plugins.audit' in sys.modules)"
+    code += "names = ['judgekit.extensions', 'judgekit.jobs.guard.gate', 'judgekit.jobs.audit.flow'];"
+    code += "print([name for name in names if name in sys.modules]); jk.guard;"
+    code += "print([name for name in names if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.split() == ["[]", "True"]
+    assert out.stdout.split() == ["[]", "['judgekit.jobs.guard.gate']"]
 
 
 @pytest.mark.parametrize(

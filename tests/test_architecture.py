@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import judgekit
+
 PACKAGE = Path(__file__).resolve().parent.parent / "judgekit"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -17,7 +19,8 @@ ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
     ("sample",),
-    ("plugins",),
+    ("extensions",),
+    ("jobs",),
     ("console",),
     ("extend",),
     ("experiment",),
@@ -47,6 +50,16 @@ ROOMS = (
 
 ONLY = {"metrics": {"data", "spec", "notebook", "errors"}}
 """Rooms that may import less than what lies below them."""
+
+OF_EXTENSIONS = {
+    # The file that a job makes, and the sentences of answers with their citations.
+    "judgekit.extensions.nuggets": {
+        "judgekit.answers.nuggets",
+        "judgekit.answers.sentences",
+        "judgekit.answers.citations",
+    },
+}
+"""What an extension imports beside public names."""
 
 RELAYS = {
     "client/session.py": 1,  # hands it to every caller that waits for a reply
@@ -104,17 +117,31 @@ def upward(path: Path) -> Iterator[str]:
         other = room_of(module)
         if not module.startswith("judgekit.") or other == room or other == "__version__":
             continue
+        if room == "extensions" and other in judgekit.__all__:
+            continue
         below = other in LEVELS and LEVELS[other] >= LEVELS[room]
         if not below or other not in ONLY.get(room, LEVELS):
             yield f"{path.relative_to(PACKAGE.parent)}, line {line}: {room} imports {other}"
 
 
-def other_plugins(path: Path) -> Iterator[str]:
-    """Yield a sentence for each import of a plug-in by what is not of it."""
+def sideways(path: Path) -> Iterator[str]:
+    """Yield a sentence for each import of a job by another one, and of an extension by what is not of it."""
     own = name_of(path).split(".")[:3]
     for line, module in imported(path):
-        if module.startswith("judgekit.plugins.") and module.split(".")[:3] != own:
-            yield f"{path.relative_to(PACKAGE.parent)}, line {line}: imports the plug-in {module}"
+        room = room_of(module)
+        alone = room == "extensions" or (room == "jobs" and own[1:2] == ["jobs"])
+        if alone and module.split(".")[2:] and module.split(".")[:3] != own:
+            yield f"{path.relative_to(PACKAGE.parent)}, line {line}: imports {module}, which stands by itself"
+
+
+def internal(path: Path) -> Iterator[str]:
+    """Yield a sentence for each import of an extension that is neither public nor its own."""
+    own = ".".join(name_of(path).split(".")[:3])
+    for line, module in imported(path):
+        public = module in {"judgekit", "judgekit.extend", *(f"judgekit.{name}" for name in judgekit.__all__)}
+        public = public or module in OF_EXTENSIONS.get(own, ())
+        if module.split(".")[0] == "judgekit" and not public and not f"{module}.".startswith(f"{own}."):
+            yield f"{path.relative_to(PACKAGE.parent)}, line {line}: an extension imports {module}"
 
 
 def found(problems: Iterator[str]) -> None:
@@ -134,14 +161,14 @@ def test_contributing_says_what_every_room_is_for_in_the_order_of_the_list() -> 
     assert re.findall(r"`(\w+)`", told[-1]) == [room for rooms in ROOMS[-2:] for room in rooms]
 
 
-def test_nothing_imports_a_plugin_but_itself() -> None:
-    # judgekit/__init__.py names what plug-ins add to type checkers alone.
-    types = [node for node in tree_of(PACKAGE / "__init__.py").body if isinstance(node, ast.If)]
-    assert [ast.unparse(node.test) for node in types] == ["TYPE_CHECKING"]
-    found(problem for path in MODULES if path != PACKAGE / "__init__.py" for problem in other_plugins(path))
-    assert len(list(other_plugins(PACKAGE / "__init__.py"))) == sum(
-        "judgekit.plugins" in ast.unparse(node) for node in types[0].body
-    ), "at run time the register finds them"
+def test_no_job_imports_another_and_nothing_an_extension() -> None:
+    found(problem for path in MODULES for problem in sideways(path))
+
+
+def test_our_own_extensions_stand_on_what_is_public() -> None:
+    extensions = [path for path in MODULES if room_of(name_of(path)) == "extensions"]
+    assert len(extensions) > 3
+    found(problem for path in extensions for problem in internal(path))
 
 
 def test_imports_go_down_the_list_of_rooms_only() -> None:
@@ -159,9 +186,12 @@ def test_imports_go_down_the_list_of_rooms_only() -> None:
         ("data/x.py", "import importlib\nimportlib.import_module('judgekit.metrics')", False),
         ("metrics/x.py", "from judgekit.spec import Spec", True),
         ("metrics/x.py", "from judgekit.wire.types import Request", False),
-        ("plugins/mine/x.py", "from judgekit.plugins.mine import y", True),
-        ("plugins/mine/x.py", "from judgekit.plugins.yours import y", False),
-        ("cli/x.py", "def f():\n    from judgekit.plugins.yours.y import z", False),
+        ("extensions/mine/x.py", "from judgekit.extensions.mine import y", True),
+        ("extensions/mine/x.py", "from judgekit.extensions.yours import y", False),
+        ("jobs/mine/x.py", "from judgekit.jobs.mine.z import y", True),
+        ("jobs/mine/x.py", "from judgekit.jobs.yours import y", False),
+        ("cli/x.py", "def f():\n    from judgekit.extensions.yours.y import z", False),
+        ("cli/x.py", "def f():\n    from judgekit.jobs.yours.y import z", True),
     ],
 )
 def test_the_check_of_imports_sees_them(
@@ -171,7 +201,7 @@ def test_the_check_of_imports_sees_them(
     path = tmp_path / place
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source)
-    assert bool([*upward(path), *other_plugins(path)]) != allowed
+    assert bool([*upward(path), *sideways(path)]) != allowed
 
 
 def test_nothing_imports_what_begins_with_an_underscore() -> None:

@@ -1,5 +1,7 @@
 """What the pages of the release before show still works: each command and snippet, with the numbers that it prints."""
 
+# ruff: noqa: F811  # fixtures
+
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,6 @@ def test_commands_and_snippets_of_0_3_0_work(
     page: Path,
     folder: Path,
     server: str,
-    capfd: pytest.CaptureFixture[str],  # noqa: F811
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     _read(page, folder, capfd, server)

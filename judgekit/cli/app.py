@@ -10,6 +10,12 @@ import typer
 from judgekit import __version__
 from judgekit.cli import flow, stages, tools
 from judgekit.cli.annotate import annotate, build
+from judgekit.cli.audit import audit
+from judgekit.cli.batch import batch
+from judgekit.cli.chunks import carry, chunks
+from judgekit.cli.guard import guard
+from judgekit.cli.nuggets import nuggets
+from judgekit.cli.traces import traces
 from judgekit.console.help import group
 from judgekit.console.options import expanded
 from judgekit.errors import DISTRIBUTION
@@ -21,6 +27,7 @@ ABOUT: Final = (
 COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
     "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.choose, flow.report, annotate, build),
     "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
+    "More": (audit, batch, carry, chunks, guard, nuggets, traces),
     "Plug-ins": (),
     "Tools": (tools.trust, tools.check_endpoint, tools.list_, tools.convert, tools.cache),
 }

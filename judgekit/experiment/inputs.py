@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +19,6 @@ from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.columns import columns_of
-from judgekit.registry import register
 from judgekit.spec import Spec, form_of, split_form
 
 IMPORTED: Final = "imported"
@@ -236,11 +234,10 @@ class Input:
 
 
 def _holds_traces(path: Path) -> bool:
-    home = register.load().homes.get("read_traces")
-    if home is None:
-        return False
+    from judgekit.data.traces import read_traces
+
     try:
-        import_module(home).read_traces(path)
+        read_traces(path)
     except (DataError, TypeError, ValueError, KeyError, AttributeError):
         return False
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judgekit.data.manifest import InputFile
     from judgekit.data.result_files import ResultFiles
     from judgekit.experiment.prepare import Prepared
-    from judgekit.metrics import Evaluation
+    from judgekit.metrics import Evaluation, Measure
     from judgekit.progress import Progress
     from judgekit.report import Results
     from judgekit.report.model import Section
@@ -95,6 +95,18 @@ class State:
         """Return the quality that the decision is about, of every run and mode."""
         cell, rows = self.cell, self.quality
         return rows[(rows["model"] == cell.model) & (rows["metric"] == cell.metric) & (rows["depth"] == cell.depth)]
+
+    def first_mode(self) -> pd.DataFrame:
+        """Return the quality that the decision is about, of every run and of the first mode alone."""
+        from judgekit.analysis.modes import of_mode
+
+        return of_mode(self.answered())
+
+    def score(self, measures: Sequence[Measure]) -> Evaluation:
+        """Return what the runs score under the labelings by these measures."""
+        from judgekit.scoring import score_pool
+
+        return score_pool(self.prepared.collection, list(self.labelings.values()), measures)
 
     def taken(self, stage: str) -> Amount:
         """Return what the answers of a stage that the decision is about take."""

@@ -26,12 +26,12 @@ from judgekit.analysis.race import RunAnswers, limits
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import unpaired_means
+from judgekit.jobs.audit.bias import slopes
+from judgekit.jobs.audit.numbers import Number, groups_of, mean_change, share_change
+from judgekit.jobs.guard.decision import bounds
 from judgekit.labelers.human import wilson
 from judgekit.people.correct import corrected_difference, corrected_mean
 from judgekit.people.deciding import Contest
-from judgekit.plugins.audit.bias import slopes
-from judgekit.plugins.audit.numbers import Number, groups_of, mean_change, share_change
-from judgekit.plugins.guard.decision import bounds
 
 Ends = tuple[float, float]
 Interval = Callable[[Floats, Floats, np.random.Generator], Ends]

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from judgekit.wire.types import Endpoint
+from tests.client.batch.batch_service import serving
 from tests.mock import URL, MockTransport
-from tests.plugins.batch.batch_service import serving
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.batch.service import service
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
-from judgekit.plugins.batch.service import service
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Run

@@ -45,7 +45,7 @@ METRICS = [
 
 def own(classes: Mapping[str, type]) -> set[str]:
     """Return the kinds that no plug-in adds."""
-    return {name for name, kind in classes.items() if not kind.__module__.startswith("judgekit.plugins")}
+    return {name for name, kind in classes.items() if not kind.__module__.startswith("judgekit.extensions")}
 
 
 def test_every_labeler_and_metric_is_tried_here():

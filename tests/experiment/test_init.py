@@ -12,7 +12,7 @@ from judgekit.data.readers import read_queries
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft
-from tests.plugins.traces.test_reading import lines, spans
+from tests.data.traces.test_reading import lines, spans
 from tests.small import RUNS, YEARS, edited
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.client.batch.files import export_batch
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import DataError, UsageError
-from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.prompts import neutral
 from judgekit.store.maintenance import export_store, find, forget, holds, import_store, verify
 from judgekit.store.records import Record

@@ -9,11 +9,11 @@ import pytest
 
 import judgekit as jk
 from judgekit.answers.answerer import make_answerer
+from judgekit.client.batch.files import export_batch
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import build
-from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
 from judgekit.store.maintenance import find

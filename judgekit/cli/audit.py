@@ -1,0 +1,51 @@
+"""``audit``: weaknesses of a labeling that a comparison does not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.console.jobs import JobOptions
+from judgekit.console.printing import console, grid, note, say
+
+
+def audit(
+    results: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`.")],
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROBE",
+            help="Tamper with passages and ask the labelers again: all, or a name such as stuff; repeat.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELING",
+            help="Labeling to compare the others with (default: people, else provenance).",
+        ),
+    ] = None,
+    *,
+    asked: JobOptions,
+) -> None:
+    """Check labels for circularity, bias and gullibility.
+
+    Examples:
+        judgekit audit results
+        judgekit audit results --probe all --dry-run
+    """
+    from judgekit.jobs.audit import flow
+
+    probes = probe or []
+    audited = asked.carry_out(flow.audit, results, probes=probes, reference=reference)
+    for labeling, numbers in audited.numbers.items():
+        flags = ", ".join(audited.flags(labeling)) or "nothing is flagged"
+        console().print(f"\n{labeling}: {flags}", style="bold", markup=False)
+        rows = [(number.check, number.subject, number.statistic, str(number), number.finding) for number in numbers]
+        grid(["check", "of", "what", "value", "what it does to the verdict"], rows)
+    note(*audited.notes)
+    if not probes:
+        note("The labelers were not probed: add --probe all, and count its requests with --dry-run.")
+    say(f"table:  {results / 'audit.csv'}", f"report: {results / 'report.html'}")

@@ -1,0 +1,135 @@
+"""``chunks`` and ``carry``: locate documents on their pages, and carry labels to another cut of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.console.options import named
+from judgekit.console.printing import made_from, note, say
+from judgekit.data.manifest import by_role, manifest_path, write_manifest
+from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from judgekit.data.runs import Run
+    from judgekit.jobs.carrying import Carried
+
+_SHOWN = 5
+
+
+def chunks(
+    pages: Annotated[Path, typer.Argument(help="Pages: page_id (or doc_id), text.")],
+    docs: Annotated[list[Path], typer.Argument(help="Documents cut from the pages; one file for each cut.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Documents with their spans, to write (.jsonl).")],
+) -> None:
+    """Locate documents on their pages, so that evidence counts once in any chunking.
+
+    Examples:
+        judgekit chunks pages.jsonl small.jsonl large.jsonl --out docs.jsonl
+    """
+    from judgekit.data.files import check_target
+    from judgekit.data.readers import read_docs, write_docs
+    from judgekit.jobs.chunks import chunks as place
+
+    check_target(out)
+    if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
+        raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl)")
+    with noting_reads() as read:
+        try:
+            whole = read_docs(pages)
+        except DataError as problem:
+            if "lacks the field" not in problem.reason:
+                raise
+            whole = read_docs(f"auto(id=page_id):{pages}")
+        cut = read_docs([str(path) for path in docs])
+    check_outputs(out, manifest_path(out))
+    placed = place(whole, cut)
+    write_docs(placed.docs, out)
+    write_manifest(manifest_path(out), made_from({"pages": pages}, read), [out])
+    told = f"{placed.exact + placed.alike:,} of {len(placed.docs):,} documents have a span"
+    alike = f", {placed.alike:,} of them by similar text" if placed.alike else ""
+    say(f"{told}{alike}", f"docs: {out}")
+    lacking = [f"{doc_id} has no span: {why}" for doc_id, why in placed.unplaced.items()]
+    more = [f"{len(lacking) - _SHOWN:,} more documents have no span"] if len(lacking) > _SHOWN else []
+    note(*lacking[:_SHOWN], *more)
+
+
+def carry(
+    qrels: Annotated[Path, typer.Argument(help="Labels of the old documents, a TREC qrels file.")],
+    docs: Annotated[list[Path], typer.Option(help="Documents: first the old ones, then the new ones.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
+    *,
+    scale: Annotated[str | None, typer.Option(help="Scale of the labels, e.g. grades:3:2 or unit.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="Run over the new documents, to count what it lacks; repeat for several.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents to count per run and query.")] = 10,
+    share: Annotated[
+        float, typer.Option(help="Part of a relevant document that a new one must hold to be relevant.")
+    ] = 0.9,
+) -> None:
+    """Carry labels to documents that were cut anew; what is not known there stays unlabelled.
+
+    Examples:
+        judgekit carry old.qrels --docs old.jsonl --docs new.jsonl --out new.qrels
+        judgekit carry old.qrels --docs old.jsonl --docs new.jsonl --run new.trec --depth 5 --out new.qrels
+    """
+    from judgekit.data.files import check_target
+    from judgekit.data.frames import as_runs
+    from judgekit.data.labelings import Scale
+    from judgekit.data.readers import read_docs
+    from judgekit.data.trec import missing_path, read_qrels, write_qrels
+    from judgekit.jobs.carrying import carry as carry_labels
+
+    check_target(out)
+    if len(docs) != 2:
+        raise UsageError(f"--docs is given twice, for the old and then for the new documents, not {len(docs)} times")
+    with noting_reads() as read:
+        old_labels = read_qrels(qrels, scale=None if scale is None else Scale.parse(scale))
+        old, new = read_docs(docs[0]), read_docs(docs[1])
+        runs = as_runs(named(run, "--run")) if run else []
+    check_outputs(out, missing_path(out), manifest_path(out))
+    carried = carry_labels(old_labels, old, new, share=share)
+    write_qrels(carried.labeling, out)
+    roles = by_role(None, docs, named(run, "--run") if run else None) | {"qrels": qrels}
+    write_manifest(manifest_path(out), made_from(roles, read), [out])
+    say(
+        f"{len(carried.labeling):,} of {len(old_labels):,} labels carried: {carried.same:,} to the same text,"
+        f" {carried.relevant:,} to passages that hold a relevant one, {carried.not_relevant:,} to passages"
+        " whose text was all judged not relevant",
+        f"qrels: {out}",
+    )
+    note(*_left(carried, [run.cut(depth) for run in runs], depth))
+
+
+def _left(carried: Carried, runs: Sequence[Run], depth: int) -> Iterator[str]:
+    """Yield what was not carried, a sentence each."""
+    if carried.open:
+        yield (
+            f"{len(carried.open):,} passages share text with a judged one and are not judged for its question, first"
+            f" {carried.open[0][1]!r} for {carried.open[0][0]!r}"
+        )
+    if carried.lost:
+        yield (
+            f"{len(carried.lost):,} relevant labels are lost: no new passage holds the text, first"
+            f" {carried.lost[0][1]!r} for {carried.lost[0][0]!r}"
+        )
+    if carried.unknown:
+        yield (
+            f"{len(carried.unknown):,} judged documents are missing from the old documents, first"
+            f" {carried.unknown[0]!r}"
+        )
+    if runs:
+        import numpy as np
+
+        from judgekit.data.runs import pool
+
+        judged = set(carried.labeling.table["query_id"])
+        pooled = [(query_id, doc_id) for query_id, docs in pool(runs, sorted(judged), depth) for doc_id in docs]
+        lacking = int(np.isnan(carried.labeling.at(pooled)).sum())
+        share = f"{lacking / len(pooled):.0%}" if pooled else "none"
+        yield f"{lacking:,} of the runs' {len(pooled):,} pairs at depth {depth} still lack a label ({share})"

@@ -1,0 +1,61 @@
+"""The section of a run's report about documents that are different cuts of the same pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import pandas as pd
+
+from judgekit import Measure
+from judgekit.extend import Section, State, UsageError, where
+
+
+def cuts(state: State) -> Iterable[Section]:
+    """Yield a table by labeling and run where documents say where they stand: what is found, and what it takes."""
+    depth, collection = state.cell.depth, state.prepared.collection
+    if depth < 1:
+        return
+    rows, spans = [], False
+    for run in collection.runs:
+        doc_ids = chain.from_iterable(run.top(query_id, depth) for query_id in collection.queries)
+        docs = collection.docs.get(list(doc_ids))
+        spans = spans or any(map(where, docs))
+        size = sum(len(doc.text) for doc in docs) / max(len(docs), 1)
+        rows.append({"run": run.name, "characters per document": size, **_taken(state, run.name)})
+    found = _found(state) if spans else None
+    if found is not None:
+        yield Section(
+            "The same evidence, cut differently",
+            f"Evidence counts once, in however many of the top {depth} documents it stands: gains of first showings"
+            " (nDCG), and the share of all evidence in the pool (recall). Beside them the answers from the top"
+            f" {depth}, the tokens of a prompt and what all of them cost, in the currency of the prices.",
+            found.merge(pd.DataFrame(rows), on="run").dropna(axis=1, how="all"),
+        )
+
+
+def _found(state: State) -> pd.DataFrame | None:
+    """Return how much evidence each run finds, by labeling; None where no relevant document says where it stands."""
+    depth = state.cell.depth
+    names = {f"nDCG(unit=evidence)@{depth}": "evidence nDCG", f"R(unit=evidence)@{depth}": "evidence recall"}
+    measures = [Measure(name) for name in names]
+    try:
+        evaluation = state.score(measures)
+    # No relevant document says where it stands, so there is no evidence to count.
+    except UsageError:
+        return None
+    means = evaluation.means().pivot(index=["labeling", "run"], columns="measure", values="value")
+    return means[list(names)].rename(columns=names).reset_index()
+
+
+def _taken(state: State, run: str) -> dict[str, float | None]:
+    """Return how good the answers from a run's documents are, and what they take."""
+    cell, quality = state.cell, state.first_mode()
+    stage = next((name for name, way in state.prepared.answering.items() if way.model == cell.model), "")
+    spent = state.taken(f"{stage} {run}")
+    reported = spent.requests - spent.unreported
+    return {
+        cell.metric: quality.loc[quality["run"] == run, "value"].mean(),
+        "tokens per prompt": spent.prompt_tokens / reported if reported else None,
+        "cost": spent.money if spent.requests else None,
+    }
