@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from judgekit.client.batch.files import BatchImport
     from judgekit.client.batch.service import Fetched
     from judgekit.client.stages import AllStages, StageUnit
-    from judgekit.experiment.prepare import Prepared
+    from judgekit.experiment.file import Config
+    from judgekit.job import Asks
     from judgekit.store.replies import Store
 
 batch = group(
@@ -26,32 +27,53 @@ batch = group(
 Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
 
 
+LabelingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--labeling",
+        "-l",
+        metavar="NAME",
+        help="The requests of `judgekit build` with this labeling, for all questions, in place of those of `run`.",
+    ),
+]
+
+
 @contextmanager
-def _opened(experiment: Path, *, keys: bool) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
-    """Yield a prepared experiment, the store, and what is asked by what program."""
+def _opened(
+    experiment: Path, labeling: str | None, *, keys: bool
+) -> Iterator[tuple[Config, Store, Iterable[StageUnit], AllStages]]:
+    """Yield the experiment, the store, and what a run or a build asks by what program."""
     from judgekit.client.stages import AllStages
+    from judgekit.experiment.build import labels_of_all
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import asked
     from judgekit.job import everything
 
-    prepared = prepare(experiment, keys=keys)
+    asks: Asks
+    if labeling is None:
+        prepared = prepare(experiment, keys=keys)
+        config, asks = prepared.config, asked(prepared)
+    else:
+        config, asks = labels_of_all(experiment, labeling, keys=keys)
     with opened_store(readonly=False) as store:
-        yield prepared, store, everything(asked(prepared)), AllStages()
+        yield config, store, everything(asks), AllStages()
 
 
 @batch.command("export")
 def batch_export(
     experiment: Experiment,
     out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write (.jsonl).")] = Path("batch.jsonl"),
+    labeling: LabelingOption = None,
 ) -> None:
     """Write the requests without a stored reply as OpenAI batch files. Sends nothing.
 
     Examples:
         judgekit batch export experiment.toml --out batch.jsonl
+        judgekit batch export experiment.toml --labeling judge --out labels.jsonl
     """
     from judgekit.client.batch.files import export_batch
 
-    with _opened(experiment, keys=False) as (_, store, units, program):
+    with _opened(experiment, labeling, keys=False) as (_, store, units, program):
         found = export_batch(store, units, program, out)
     files = [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
     say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *files)
@@ -62,7 +84,7 @@ def batch_export(
 
 
 @batch.command("submit")
-def batch_submit(experiment: Experiment) -> None:
+def batch_submit(experiment: Experiment, labeling: LabelingOption = None) -> None:
     """Submit the requests without a stored reply to endpoints with OpenAI's batch service.
 
     This costs money. Requests in a batch that is still open are not submitted again, but a run in the meantime does ask
@@ -73,8 +95,8 @@ def batch_submit(experiment: Experiment) -> None:
     """
     from judgekit.client.batch.service import submit
 
-    with _opened(experiment, keys=True) as (prepared, store, units, program):
-        found = submit(store, units, program, prepared.config.servers().values())
+    with _opened(experiment, labeling, keys=True) as (config, store, units, program):
+        found = submit(store, units, program, config.servers().values())
     say(
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
         f" {found.under_way:,} were submitted before"

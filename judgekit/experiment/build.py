@@ -35,7 +35,7 @@ from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, experiment_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.templates import filled
-from judgekit.job import Job, job
+from judgekit.job import Asks, Job, job
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels, ndcg_of_runs
 from judgekit.people.findings import TRUST
@@ -122,8 +122,9 @@ def _prepared(
     cache: str | Path | None,
     *,
     trust: bool = False,
+    keys: bool = True,
 ) -> _BuildTask:
-    """Read and check what is built."""
+    """Read and check what is built; ``keys``: whether the keys of endpoints have to be there."""
     source = Path(experiment)
     if source.is_dir():
         results: Path | None = source
@@ -141,7 +142,8 @@ def _prepared(
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
-    check_access(labelers[labeling].needs.asked)
+    if keys:
+        check_access(labelers[labeling].needs.asked)
     # Before anything is asked: people's file with a wrong id would end a build that is paid for.
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
@@ -193,6 +195,12 @@ def _read_people(source: str | Path, collection: Collection) -> People:
     """Read people's labels: of a sample that was drawn for them, or judgments that were there already."""
     drawn = asked_path(Path(source)).exists() or not located(source, "qrels").path.exists()
     return read_people(Path(source), collection) if drawn else read_existing(source, collection)
+
+
+def labels_of_all(experiment: str | Path, labeling: str, *, keys: bool) -> tuple[Config, Asks]:
+    """Return what `build` asks for the labels of a labeling, for those who have it asked in another way."""
+    task = _prepared(experiment, labeling, None, None, keys=keys)
+    return task.config, {task.stage: task.asked}
 
 
 @job
