@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.budget import Budget
+from judgekit.client.budget import Budget, Usage
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import with_session
 from judgekit.data.result_files import NOWHERE, ResultFiles
@@ -58,6 +58,34 @@ class Job(Generic[T]):
     def plan(self) -> dict[str, Plan]:
         """Count what it would send, by stage and, under ``all``, together."""
         return count(self.asks, self.asking.cache)
+
+    def part(self, number: int, of: int) -> dict[str, Usage]:
+        """Have a part answered into the store, with its share of the budget and of the servers' limits.
+
+        Nothing is written: once all parts are done, the job itself finds every reply in the store.
+
+        Raises:
+            UsageError: a server allows fewer requests at once than there are parts.
+            StoppedError: as of the job.
+        """
+        from judgekit.client.waves import planned
+
+        def units() -> Iterator[StageUnit]:
+            return part(self.asks, number, of)
+
+        async def answered(session: Session) -> dict[str, Usage]:
+            for endpoint in planned(units(), AllStages(), session.lookup).lacking:
+                if endpoint.concurrency < of:
+                    raise UsageError(
+                        f"the concurrency of endpoint {endpoint.name!r} is {endpoint.concurrency}, which {of} parts"
+                        " cannot share: raise it or use fewer parts"
+                    )
+            async for _ in session.resolve(units(), AllStages(), f"part {number} of {of}"):
+                pass
+            return session.totals()
+
+        asking = self.asking.within(budget_of(self.asking.budget, number, of))
+        return with_session(answered, asking, (number, of))
 
     def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Job[T]:
         """Return the job that writes its result, too, into files of which the command says where they lie."""
@@ -188,14 +216,11 @@ def part(asks: Asks, number: int, of: int) -> Iterator[StageUnit]:
 
 def budget_of(budget: Budget, number: int, of: int) -> Budget:
     """Return a part's share of a budget."""
+    from judgekit.client.limits import piece_of
+
     requests, money = budget.max_requests, budget.max_cost
     if requests is not None:
         requests = piece_of(requests, number, of)
     if money is not None:
         money /= of
     return Budget(requests, money)
-
-
-def piece_of(whole: int, number: int, of: int) -> int:
-    """Return a part's piece of a whole number, so that all pieces make up the whole."""
-    return whole // of + (number <= whole % of)

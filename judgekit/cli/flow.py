@@ -18,8 +18,6 @@ from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
-    from judgekit.client.asking import Asking
-    from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
     from judgekit.report.svg import Figures
 
@@ -137,14 +135,6 @@ def run(
     out: Out = None,
     overwrite: Overwrite = False,
     *,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Fetch only the replies of part I of N, e.g. 2/8, with its share of limits and budget. When all parts"
-            " are done, run without this option.",
-        ),
-    ] = None,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -165,7 +155,7 @@ def run(
         judgekit run experiment.toml --out results --max-cost 5
     """
     from judgekit.experiment.file import load
-    from judgekit.experiment.run import run as run_experiment
+    from judgekit.experiment.run import run as run_experiment, share_of_config
     from judgekit.job import part_of
 
     # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
@@ -173,14 +163,12 @@ def run(
     if limit is not None:
         config = config.updated(data={"limit": limit})
     # Each answers another question, and doing one of two in silence would be taken for both.
-    if [bool(part), bool(ray), flow.dry_run].count(True) > 1:
+    if [bool(flow.part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
-    if as_json and (part or flow.dry_run):
+    if as_json and (flow.part or flow.dry_run):
         raise UsageError("--json prints results, which --part and --dry-run do not make")
-    # A part writes no results: eight machines that share a folder would write over each other's.
-    if part is not None:
-        _part(config, part_of(part), flow.asking())
-        return
+    if flow.part is not None:
+        share_of_config(config, *part_of(flow.part))  # which says where the file allows too few requests at once
     out = out or Path("judgekit-out") / experiment.stem
     if ray is not None:
         from judgekit.experiment.cluster import warm_on_ray
@@ -192,23 +180,6 @@ def run(
         left = asking.budget.less(spent)
         flow = replace(flow, max_requests=left.max_requests, max_cost=left.max_cost)
     _show(flow.carry_out(run_experiment, config, out=out, overwrite=overwrite), as_json=as_json)
-
-
-def _part(config: Config, part: tuple[int, int], asking: Asking) -> None:
-    """Fetch the replies of a part of an experiment into the store, and print the usage."""
-    from judgekit.experiment.run import warm
-    from judgekit.job import budget_of
-
-    number, of = part
-    with progress() as draw:
-        share = budget_of(asking.budget, number, of)
-        taken = warm(config, number, of, replace(asking.within(share), progress=draw))
-    sent = sum(usage.sent for usage in taken.values())
-    cached = sum(usage.cached for usage in taken.values())
-    failed = sum(usage.failed for usage in taken.values())
-    say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
-    if failed:
-        raise typer.Exit(1)
 
 
 def choose(

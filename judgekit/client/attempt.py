@@ -21,7 +21,7 @@ import orjson
 
 from judgekit.client.budget import Amount, Spending
 from judgekit.client.estimates import Observed, room
-from judgekit.client.limits import Limiter, Patience, Watch
+from judgekit.client.limits import Limiter, Patience, Watch, share_of
 from judgekit.client.routes import wait_ready
 from judgekit.client.server_warnings import ServerWarnings
 from judgekit.client.transports import open_transport
@@ -92,6 +92,7 @@ class Shared:
         transports: makes the transport of an endpoint; None for `open_transport`.
         backoff_s: the first wait between two attempts, on average half of it.
         wait_s: how long to wait for a server that is not ready.
+        part: of the work, as its number and the number of parts, which share the limits.
         retries: how often a request was sent again because no reply came, by endpoint and kind of reason.
     """
 
@@ -101,13 +102,17 @@ class Shared:
     transports: Callable[[Endpoint], Transport] | None
     backoff_s: float
     wait_s: float
+    part: tuple[int, int] = (1, 1)
     retries: Counter[str] = field(default_factory=Counter)
     _limiters: dict[Endpoint, Limiter] = field(default_factory=dict)
     _models: dict[tuple[str, str, str], tuple[ServerQuirks, ServerWarnings]] = field(default_factory=dict)
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """Return the limiter of an endpoint."""
-        return self._limiters.setdefault(endpoint, Limiter(endpoint))
+        if endpoint not in self._limiters:
+            number, of = self.part
+            self._limiters[endpoint] = Limiter(share_of(endpoint, number, of) if of > 1 else endpoint)
+        return self._limiters[endpoint]
 
     def learned(self, endpoint: Endpoint) -> tuple[ServerQuirks, ServerWarnings]:
         """Return what is known about the model behind an endpoint, and the watcher of its replies."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -32,6 +33,19 @@ _WORTH_TELLING_S: Final = 0.5
 _THROTTLED_S: Final = 5.0
 
 _NOTHING: Final = Retry("")
+
+
+def piece_of(whole: int, number: int, of: int) -> int:
+    """Return a part's piece of a whole number, so that all pieces make up the whole."""
+    return whole // of + (number <= whole % of)
+
+
+def share_of(endpoint: Endpoint, number: int, of: int) -> Endpoint:
+    """Return an endpoint with a part's share of its limits: all parts ask no more of a server than one process."""
+    rate = endpoint.requests_per_minute
+    if rate is not None:
+        rate /= of
+    return replace(endpoint, concurrency=piece_of(endpoint.concurrency, number, of), requests_per_minute=rate)
 
 
 class Limiter:

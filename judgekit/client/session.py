@@ -89,6 +89,7 @@ class Session:
         transports: Callable[[Endpoint], Transport] | None = None,
         backoff_s: float = 1.0,
         wait_s: float = 0.0,
+        part: tuple[int, int] = (1, 1),
     ) -> None:
         """Open the store."""
         self.notes: list[str] = []
@@ -101,7 +102,13 @@ class Session:
         self.lookup = self._store.replies.get_many
         spending = Spending(budget or Budget(), prices or {})
         self.shared = Shared(
-            spending, self.note, knows=self._store.knows, transports=transports, backoff_s=backoff_s, wait_s=wait_s
+            spending,
+            self.note,
+            knows=self._store.knows,
+            transports=transports,
+            backoff_s=backoff_s,
+            wait_s=wait_s,
+            part=part,
         )
 
     @property

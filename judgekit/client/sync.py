@@ -52,15 +52,25 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def with_session(work: Callable[[Session], Awaitable[T]], asking: Asking = UNLIMITED) -> T:
-    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too."""
+def with_session(
+    work: Callable[[Session], Awaitable[T]], asking: Asking = UNLIMITED, part: tuple[int, int] = (1, 1)
+) -> T:
+    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
+
+    ``part`` is the number of a part and of all parts that work at the same time and share the limits of servers.
+    """
     from judgekit.client.session import Session
     from judgekit.store.replies import default_store_path
 
     async def inside() -> T:
         store = default_store_path() if asking.cache is None else asking.cache
         async with Session(
-            store, budget=asking.budget, prices=asking.prices, progress=asking.progress, wait_s=asking.wait_s
+            store,
+            budget=asking.budget,
+            prices=asking.prices,
+            progress=asking.progress,
+            wait_s=asking.wait_s,
+            part=part,
         ) as session:
             return await work(session)
 

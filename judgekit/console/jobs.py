@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -11,12 +11,13 @@ from judgekit.client.asking import Asking
 from judgekit.console.bars import progress
 from judgekit.console.dry_run import show_plan
 from judgekit.console.options import ENDPOINT, Cache, EndpointOptions, Wait, declared_option
-from judgekit.console.printing import note
+from judgekit.console.printing import note, say
+from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Prices
-    from judgekit.job import JobFunction
+    from judgekit.job import Job, JobFunction
 
 T = TypeVar("T")
 
@@ -32,6 +33,14 @@ class JobOptions:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")
     ] = False
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Fetch only the replies of part I of N, e.g. 2/8, with its share of limits and budget. When all parts"
+            " are done, run without this option.",
+        ),
+    ] = None
 
     def asking(self, draw: Progress = silent, prices: Prices | None = None) -> Asking:
         """Return how models are asked."""
@@ -44,11 +53,19 @@ class JobOptions:
         return self._carried_out(function, {}, *args, **options)
 
     def _carried_out(self, function: JobFunction[..., T], prices: Prices, /, *args: Any, **options: Any) -> T:
+        # Each answers another question, and doing one of two in silence would be taken for both.
+        if self.part is not None and self.dry_run:
+            raise UsageError("--part fills the store: use it without --dry-run")
+        from judgekit.job import part_of
+
+        part = None if self.part is None else part_of(self.part)
         with progress() as draw:
             job = function.job(*args, **options, asking=self.asking(draw, prices))
             # Drawn as progress, so that a job which says them of itself does not repeat them.
             for line in job.notes:
                 draw(Event("inputs", 0, None, note=line))
+            if part is not None:
+                _end_part(job, *part)
             if not self.dry_run:
                 return job.run()
             # A folder for results is looked at when there are some; a single file is named for this one purpose.
@@ -59,6 +76,14 @@ class JobOptions:
         if job.about_plan:
             note(job.about_plan)
         raise typer.Exit
+
+
+def _end_part(job: Job[Any], number: int, of: int) -> NoReturn:
+    """Have a part of a job answered, say what it took, and end the command: a part makes no results."""
+    taken = job.part(number, of).values()
+    sent, cached, failed = (sum(getattr(usage, what) for usage in taken) for what in ("sent", "cached", "failed"))
+    say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
+    raise typer.Exit(1 if failed else 0)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from judgekit.answering import answer_runs, answers_asked
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Usage
+from judgekit.client.limits import piece_of
 from judgekit.client.session import Session
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import with_session
@@ -53,7 +54,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
-from judgekit.job import Job, job, part, piece_of
+from judgekit.job import Job, job, part
 from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
@@ -313,7 +314,7 @@ def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
     return {stage: units for step in steps() for stage, units in step.asks(prepared).items()}
 
 
-def _share(config: Config, number: int, of: int) -> Config:
+def share_of_config(config: Config, number: int, of: int) -> Config:
     """Return the experiment with a part's share of each endpoint's limits."""
     # All parts together must not ask more of a server than one process would.
     endpoints = {}
@@ -335,7 +336,7 @@ def warm(
     asking: Asking = UNLIMITED,
 ) -> dict[str, Usage]:
     """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
-    config = _share(load(experiment), number, of)
+    config = share_of_config(load(experiment), number, of)
     prepared = prepare(config, cache=asking.cache)
 
     async def answered(session: Session) -> dict[str, Usage]:

@@ -19,7 +19,7 @@ from judgekit.client.budget import Budget
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import Finished, _share, asked as stages, run, warm
+from judgekit.experiment.run import Finished, asked as stages, run, share_of_config, warm
 from judgekit.job import budget_of, count, part, part_of
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
@@ -143,14 +143,14 @@ def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path, fault_server):
     fault_server.answer = by_content(0.02)
     warm(experiment(tmp_path, fault_server), 1, 3, asking=Asking(cache=tmp_path / "store"))
     assert fault_server.most_active == 2
-    config = _share(load(experiment(tmp_path, fault_server, requests_per_minute=9)), 2, 3)
+    config = share_of_config(load(experiment(tmp_path, fault_server, requests_per_minute=9)), 2, 3)
     endpoint = config.servers()["here"]
     assert (endpoint.requests_per_minute, endpoint.concurrency) == (3, 2)
 
 
 def test_as_many_parts_as_requests_at_once_have_one_each(tmp_path, fault_server):
     config = load(experiment(tmp_path, fault_server, concurrency=3))
-    assert [_share(config, number, 3).servers()["here"].concurrency for number in (1, 2, 3)] == [1, 1, 1]
+    assert [share_of_config(config, number, 3).servers()["here"].concurrency for number in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
@@ -170,3 +170,42 @@ def test_more_parts_than_requests_at_once_and_a_part_that_is_none_are_refused(tm
     for said in ("3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"):
         with pytest.raises(UsageError, match=r"e\.g\. 2/8"):
             part_of(said)
+
+
+DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
+COMMANDS = {
+    "build": ["build", "experiment.toml", "--labeling", "judge", "--out", "gold"],
+    "label": ["label", "judge", *DATA, "--run", "good.trec", "--out", "j.qrels"],
+    "guard": ["guard", "good.trec", "poor.trec", "--labeler", "judge", *DATA],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_that_asks_can_be_answered_in_parts(name, tmp_path, fault_server, judgekit, monkeypatch):
+    fault_server.answer = by_content(0.01)
+    experiment(tmp_path, fault_server)
+    monkeypatch.chdir(tmp_path)
+    server = f"default(base_url={fault_server.base_url!r}, model=m, concurrency=6)"
+    command = [*COMMANDS[name], "--cache", "store"]
+    if name != "build":
+        command += ["--endpoint", server]
+    before = {path.name for path in tmp_path.iterdir()}
+    for number in (1, 2, 3):
+        said = judgekit(*command, "--part", f"{number}/3", code=0)
+        assert said.out.startswith(f"part {number} of 3: ")
+    assert fault_server.most_active <= 2
+    sent = len(fault_server.seen)
+    assert {path.name for path in tmp_path.iterdir()} - before == {"store"}, "a part writes no results"
+    whole = judgekit(*command)
+    assert len(fault_server.seen) == sent > 0, "the command itself finds every reply"
+    assert whole.code in (0, 1, 5), whole.err
+
+
+def test_a_part_of_any_command_that_no_server_allows_is_refused(tmp_path, fault_server, judgekit, monkeypatch):
+    experiment(tmp_path, fault_server)
+    monkeypatch.chdir(tmp_path)
+    server = f"default(base_url={fault_server.base_url!r}, model=m, concurrency=2)"
+    said = judgekit(*COMMANDS["label"], "--cache", "store", "--endpoint", server, "--part", "1/3", code=2)
+    assert "the concurrency of endpoint 'default' is 2, which 3 parts cannot share" in said.err
+    assert "use it without --dry-run" in judgekit(*COMMANDS["build"], "--part", "1/3", "--dry-run", code=2).err
+    assert not fault_server.seen
