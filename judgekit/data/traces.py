@@ -41,6 +41,8 @@ _ANSWERS: Final = ("answer", "output", "response", "result", "text", "content", 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "trace": ("context.trace_id", "trace_id"),
     "own": ("context.span_id", "span_id", "id"),
+    "rated": ("subject.id", "trace_id", "observation_id"),
+    "annotates": ("context.span_id", "span_id"),
     "parent": ("parent_id", "parent_span_id", "parent_observation_id"),
     "kind": ("attributes.openinference.span.kind", "span_kind", "type"),
     "name": ("name",),
@@ -127,7 +129,10 @@ def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
     for path in [paths] if isinstance(paths, str | Path) else paths:
         for record in records(Path(path), Spec("auto"), _EXPECTED)[1]:
             for fields in _unwrapped(record.fields):
-                score = _score(fields)
+                try:
+                    score = _score(fields)
+                except DataError as error:
+                    raise DataError(error.reason, path, record.line) from None
                 if score is not None:
                     rated.append(score)
                     continue
@@ -187,7 +192,13 @@ def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     value = _value(fields, "annotated" if annotation else "value")
     if value is None:
         return None
-    return _id(fields, "own" if annotation else "trace"), _id(fields, "rating") or "rating", value
+    about = _id(fields, "annotates" if annotation else "rated")
+    if annotation and not about:  # the annotation's own id says nothing
+        raise DataError(
+            "is an annotation without its span_id, which Phoenix keeps as the index of the table: call reset_index()"
+            " before to_json(…), or write it with to_parquet(…) or to_csv(…) and its index"
+        )
+    return about, _id(fields, "rating") or "rating", value
 
 
 def _step(fields: Mapping[str, Any]) -> _Step:
@@ -358,6 +369,11 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
         len(assembly.lists[run][query_id]) for run, query_id in zip(answers["run"], answers["query_id"], strict=True)
     ]
     answers.insert(2, "depth", max(lengths) or 1)
+    if rated and not {trace for trace, _, _ in rated} & roots.keys():
+        raise DataError(
+            f"none of the {len(rated):,} scores is of a trace that is here: the first is of {rated[0][0]!r}, the first"
+            f" trace is {next(iter(roots))!r}. Export the scores of these traces, or leave the scores out"
+        )
     ratings = pd.DataFrame(rated, columns=["trace", "metric", "value"], dtype=object)
     ratings = ratings.drop_duplicates(["trace", "metric"], keep="last").merge(answers, on="trace")
     left_out = [f"{count:,} of {len(steps):,} traces {reason}" for reason, count in assembly.unused.items()]

@@ -200,3 +200,36 @@ def retrieved(documents: Any) -> list[Record]:
 def test_other_files_are_refused(rows: list[Record], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         jk.read_traces(lines(tmp_path / "spans.jsonl", rows))
+
+
+EXPORTS = Path(__file__).parents[2] / "exports" / "langfuse-5.0.4"
+
+
+def test_scores_of_langfuse_name_their_subject() -> None:
+    found = jk.read_traces([EXPORTS / "observations.json", EXPORTS / "scores.json"])
+    assert (len(found.queries), [run.name for run in found.runs], len(found.answers)) == (8, ["bm25", "dense"], 16)
+    assert found.left_out == []
+    # One question of each run has no score.
+    assert found.ratings.groupby("metric").size().to_dict() == {"hallucination": 14, "thumb": 14, "verdict": 14}
+    thumbs = found.ratings[found.ratings["metric"] == "thumb"].set_index(["run", "query_id"])["value"]
+    answers = found.answers.set_index(["run", "query_id"])["answer"]
+    assert {key: value is True for key, value in thumbs.items()} == {
+        key: "know" not in answer for key, answer in answers.items() if key in thumbs.index
+    }
+
+
+def test_scores_of_other_traces_alone_are_an_error(tmp_path: Path) -> None:
+    scores = json.loads((EXPORTS / "scores.json").read_text())
+    for score in scores:
+        score["subject"]["id"] += "x"
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(scores))
+    with pytest.raises(DataError, match="none of the 42 scores is of a trace that is here: the first is of 'bm25000x'"):
+        jk.read_traces([EXPORTS / "observations.json", path])
+
+
+def test_annotations_without_the_index_of_their_table_are_an_error(tmp_path: Path) -> None:
+    row = {"annotation_name": "thumb", "annotator_kind": "HUMAN", "id": "U3Bhbjox", "result.score": 1.0}
+    path = lines(tmp_path / "annotations.jsonl", [row])
+    with pytest.raises(DataError, match=r"annotations.jsonl, line 1: is an annotation without its span_id"):
+        jk.read_traces([EXPORTS / "observations.json", path])
