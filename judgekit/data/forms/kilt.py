@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import content_id
+from judgekit.data.forms.entry import content_id, listed_in, object_in
 from judgekit.registry import DataForm
 
 
@@ -39,8 +39,8 @@ def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a file holds: guesses come with texts or scores, evidence with neither."""
     # Both are one form: KILT's gold files name pages only, and systems write texts or scores.
     for output in fields["output"]:
-        for evidence in output.get("provenance") or ():
-            if "text" in evidence or "score" in evidence:
+        for evidence in listed_in((object_in(output) or {}).get("provenance")) or ():
+            if {"text", "score"} & {*(object_in(evidence) or {})}:
                 return ("query", "doc", "run", "answer")
     return ("query", "qrels")
 

@@ -13,7 +13,7 @@ def _spans(fields: Mapping[str, Any]) -> list[Any] | None:
     """Return what the last retrieval of a trace found."""
     found = None
     for span in listed_in(fields.get("spans")) or ():
-        attributes = (object_in(span) or {}).get("attributes") or {}
+        attributes = object_in((object_in(span) or {}).get("attributes")) or {}
         if str(attributes.get("mlflow.spanType")).strip('"') in ("RETRIEVER", "RERANKER"):
             found = listed_in(attributes.get("mlflow.spanOutputs"))
     return found

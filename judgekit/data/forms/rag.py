@@ -14,6 +14,7 @@ from judgekit.data.fields import DECLARED, QUERY
 from judgekit.data.forms.entry import passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
 from judgekit.data.forms.tool import Tool, entry_by, roles_of
+from judgekit.data.tables import RATED
 from judgekit.registry import DataForm
 
 ASKED: Final = ("user_input", "question", "query", "input", "text")
@@ -44,7 +45,10 @@ _RESULT: Final = Tool("retrieved", question=ASKED, id=QUERY["id"], answer=SAID, 
 
 def _marks_rag(fields: Mapping[str, Any]) -> bool:
     # An answer beside a reference is the application's; on its own it is the reference.
-    return bool(_TELLING & {*fields}) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
+    telling = _TELLING & {*fields}
+    if telling == {"user_input"} and {*RATED} & {*fields}:
+        return False  # ratings, which name their question by its text
+    return bool(telling) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
 
 
 def _passages_in(fields: Mapping[str, Any]) -> str | None:
@@ -69,17 +73,20 @@ def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
     return not {*GRADES} & {*fields} and _passages_in(fields) is not None
 
 
+def _listed(fields: Mapping[str, Any]) -> str | None:
+    """Return the name of the list of passages, or of an empty list: a question for which nothing was found."""
+    return _passages_in(fields) or next((name for name in _RETRIEVED if fields.get(name) == []), None)
+
+
 def _result(fields: Mapping[str, Any]) -> Tool:
     """Return where the parts of a result stand."""
-    listed = _passages_in(fields)
-    # An empty list is a question for which nothing was found.
-    empty = next((name for name in _RETRIEVED if fields.get(name) == []), None)
-    if listed is None and empty is None:
-        raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
-    return replace(_RESULT, passages=(listed or empty or "",))
+    listed = _listed(fields)
+    return replace(_RESULT, passages=(listed,) if listed else ())
 
 
 def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
+    if _listed(fields) is None:
+        raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
     return entry_by(_result(fields), fields)
 
 

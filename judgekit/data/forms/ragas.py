@@ -8,7 +8,7 @@ RAGAS: Final = Tool(
     "ragas",
     release="0.4.3",
     exports="`evaluate(…).to_pandas()`, `EvaluationDataset.to_csv`, `to_jsonl`",
-    tells=("user_input",),
+    tells=("user_input", "response|reference|retrieved_contexts|retrieved_context_ids"),
     question=("user_input",),
     id=("query_id", "question_id", "id"),
     answer=("response",),
