@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import pandas as pd
@@ -16,8 +18,10 @@ from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS, RATERS, RATINGS
+from judgekit.errors import DataError
 from judgekit.experiment.inputs import CURE, KINDS, Files, Input
 from judgekit.experiment.joined import not_meant
+from judgekit.experiment.telling import told_apart
 from judgekit.experiment.written import KnownOutcome
 from judgekit.spec import Spec, form_of
 
@@ -49,6 +53,7 @@ class OutcomeFound:
     def __post_init__(self) -> None:
         self.left = {*self.runs}
         self.longest = longest(self.runs.values())
+        self.rated = 0
 
     def taken(self) -> KnownOutcome:
         """Return what is known; nothing where no file holds ratings or answers."""
@@ -60,7 +65,7 @@ class OutcomeFound:
             if file.taken and not file.nested:
                 continue
             if known.metrics:
-                file.leave("the outcome is people's ratings")
+                self._take_beside(file)
             elif not self.left:
                 file.leave(f"{', '.join(other.name for other in known.files)} has the answers of all runs")
             else:
@@ -69,7 +74,33 @@ class OutcomeFound:
             self.files.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
         # Ratings seldom say a depth: a user saw an answer, and not how many passages it was made from.
         known.depths = sorted({*known.depths}) or [min(ANSWERED, self.longest)]
+        self._compare()
         return known
+
+    def _take_beside(self, file: Input) -> None:
+        """Take answers beside people's ratings, where reference answers can say how good they are."""
+        ratings = self.known
+        if not any(query.answers for query in self.asked.values()):
+            file.leave("the outcome is people's ratings, and there are no reference answers to compare with")
+            return
+        if not ratings.beside:
+            self.left = {*self.runs}
+        self.known = KnownOutcome(files=ratings.beside, depths=ratings.depths)
+        self._take(file, "answer", "answers of your application")
+        self.known = ratings
+
+    def _compare(self) -> None:
+        """Try the free metrics on the answers, and tell whether ratings are of a few of them only."""
+        known = self.known
+        if not known.imported or not any(query.answers for query in self.asked.values()):
+            return
+        runs = {file.path: name for name, file in self.run_files.items()}
+        files = [(Path(file.given), runs.get(file.path)) for file in known.imported]
+        with suppress(DataError):  # which the check of the experiment tells
+            known.told = told_apart(files, self.asked, self.runs, known.depths)
+        answers = len(self.asked) * len(self.runs)
+        if known.metrics and 2 * self.rated < answers:
+            known.few = f" of {self.rated:,} of {answers:,} answers"
 
     def _take(self, file: Input, kind: str, what: str) -> None:
         known = self.known
@@ -107,6 +138,8 @@ class OutcomeFound:
         known.cluster = known.cluster or _cluster(file, table)
         if kind == "ratings":
             known.metrics = sorted({*known.metrics, *table["metric"]})
+            keys = [key for key in ("run", "query_id") if key in table.columns]
+            self.rated += len(table[keys].drop_duplicates())
         file.take(kind, what)
 
     def _wrong(self, file: Input, table: pd.DataFrame, own: set[str], about: set[str]) -> str:

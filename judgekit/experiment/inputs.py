@@ -447,7 +447,8 @@ def question_column(file: Input) -> str:
     by_id = {*QUERY["id"]}.intersection(content.fields) or {"id", "query_id", "query"} & {*content.named}
     if file.kinds or content.flat is None or content.nested or by_id:
         return ""
-    return content.named.get("text") or next((name for name in QUERY["text"][1:] if name in content.fields), "")
+    names = (*QUERY["text"][1:], "user_input")
+    return content.named.get("text") or next((name for name in names if name in content.fields), "")
 
 
 _ALIKE: Final = 4

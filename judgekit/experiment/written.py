@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from judgekit.experiment.inputs import Input
+from judgekit.experiment.telling import SHORT, Told
 from judgekit.experiment.templates import filled
 
-_SHORT: Final = 5
-"""Words up to which an answer may be expected to be the reference word by word."""
 _STANDS: Final = 10
 """Words above which containment skips a reference."""
 
@@ -21,19 +20,35 @@ class KnownOutcome:
 
     Attributes:
         files: of ratings or of answers.
+        beside: of answers, where others hold ratings.
         metrics: what files of ratings rate.
         depths: from how many documents the answers were made.
         columns: the columns of the answers that say where they belong.
         rated: people's ratings by metric, each with the scale to declare.
         cluster: the column of the ratings with the users that gave them, "" if there is none.
+        few: how many answers are rated, where that is less than half of them; "" otherwise.
+        told: what the free metrics say of the answers.
     """
 
     files: list[Input] = field(default_factory=list)
+    beside: list[Input] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
     rated: dict[str, str | None] = field(default_factory=dict)
     cluster: str = ""
+    few: str = ""
+    told: Told = field(default_factory=Told)
+
+    @property
+    def ratings(self) -> list[Input]:
+        """The files of ratings."""
+        return self.files if self.metrics else []
+
+    @property
+    def imported(self) -> list[Input]:
+        """The files of answers."""
+        return self.beside if self.metrics else self.files
 
 
 @dataclass(frozen=True)
@@ -69,9 +84,24 @@ class Planned:
 
     @property
     def metric(self) -> str:
-        """How answers are compared with the references: word by word where these are short."""
+        """How answers are compared with the references: word by word where these are short and answers meet them."""
         # Whole sentences are never met word by word: exact match would call every answer wrong.
-        return "f1" if self.reference_words > _SHORT else "em"
+        usual = "f1" if self.reference_words > SHORT else "em"
+        return next(iter(self.outcome.told.order(self.reference_words)), usual)
+
+    @property
+    def metrics(self) -> list[str]:
+        """What answers are rated by."""
+        if not self.referenced:
+            return ["grounded"]
+        if self.outcome.told.constant:
+            return ["correct"]
+        return [self.metric] if self.metric == "f1" else [self.metric, "f1"]
+
+    @property
+    def others(self) -> list[str]:
+        """The other free metrics that tell imported answers apart."""
+        return self.outcome.told.order(self.reference_words)[1:]
 
     @property
     def contained(self) -> bool:
@@ -84,7 +114,8 @@ class Planned:
         """Whether it asks a server."""
         # A server is asked for only where labels or answers need one: a first look should cost nothing.
         free = self.contained or bool(self.qrels)
-        return not free or not (self.outcome.rated or (self.outcome.files and self.referenced))
+        known = bool(self.outcome.imported) and self.referenced and not self.outcome.told.constant
+        return not free or not (self.outcome.rated or known)
 
     @property
     def trusted(self) -> str:

@@ -1,0 +1,104 @@
+"""`init` proposes an outcome that tells the answers apart, and takes ratings beside the answers."""
+
+import json
+
+import pytest
+
+from judgekit.experiment.file import load
+from judgekit.experiment.telling import Told
+
+QUESTIONS = range(20)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """An empty folder."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    return folder
+
+
+def right_of(run, number):
+    return number % 4 != 0 if run == "dense" else number % 2 == 0
+
+
+def tables(folder, said, reference=lambda number: f"Person {number}"):
+    """Write a table of ragas for each of two runs, whose answers ``said`` words."""
+    for run in ("bm25", "dense"):
+        rows = []
+        for number in QUESTIONS:
+            passages = [f"Hall {number} was built by Person {number}.", f"Hall {number} is near {run}."]
+            row = {"user_input": f"Who built hall {number}?", "retrieved_contexts": passages, "faithfulness": 0.5}
+            answer = said(number, right_of(run, number))
+            rows.append({**row, "response": answer, "reference": reference(number)})
+        (folder / f"{run}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def in_a_sentence(number, right):
+    return f"It was built by Person {number}, I think." if right else "It was built in 1920, I think."
+
+
+def test_answers_in_sentences_are_not_compared_word_by_word(place, judgekit):
+    tables(place, in_a_sentence)
+    said = judgekit("init", place, code=0)
+    assert "scores of ragas, no labels and not used: faithfulness" in said.out
+    answers = load(place / "experiment.toml").answers
+    assert (answers.outcome, answers.metrics, answers.ratings) == ("contains", ["contains", "f1"], [])
+    differ = sum(right_of("bm25", number) != right_of("dense", number) for number in QUESTIONS)
+    text = (place / "experiment.toml").read_text()
+    assert f"the reference stands in the answer: tells the runs apart on {differ} of 20 questions" in text
+    assert 'outcome = "em"' not in text, "no answer is the reference"
+    ran = judgekit("run", place / "experiment.toml", "--out", place / "results", code=0)
+    assert "dense" in ran.out
+    assert "every answer of every run" not in ran.out
+
+
+def test_answers_that_meet_the_reference_are_compared_word_by_word(place, judgekit):
+    tables(place, lambda number, right: f"Person {number}" if right else "I don't know.")
+    judgekit("init", place, code=0)
+    assert load(place / "experiment.toml").answers.outcome == "em"
+
+
+def test_long_references_are_compared_by_common_words(place, judgekit):
+    def sentence(number):
+        return f"The hall was built by Person {number} in the year 19{number:02} for the town"
+
+    tables(place, lambda number, right: sentence(number)[4:] if right else "Nobody can say so today.", sentence)
+    judgekit("init", place, code=0)
+    assert load(place / "experiment.toml").answers.outcome == "f1"
+
+
+def test_an_outcome_that_is_the_same_for_all_answers_is_refused(place, judgekit):
+    tables(place, lambda number, right: "Nobody knows.")
+    said = judgekit("init", place, code=0)
+    answers = load(place / "experiment.toml").answers
+    assert (answers.outcome, answers.metrics) == ("correct", ["correct"])
+    assert "Without an LLM nothing tells these answers apart" in (place / "experiment.toml").read_text()
+    assert "Fill in base_url and model of your server" in said.out
+
+
+@pytest.mark.parametrize(("rated", "outcome"), [(6, "contains"), (20, "rating")])
+def test_ratings_stand_beside_the_answers(rated, outcome, place, judgekit):
+    tables(place, in_a_sentence)
+    thumbs = [
+        f"Who built hall {number}?,{run},{'up' if right_of(run, number) else 'down'}\n"
+        for number in range(rated)
+        for run in ("bm25", "dense")
+    ]
+    (place / "thumbs.csv").write_text("user_input,run,thumb\n" + "".join(thumbs))
+    judgekit("init", place, code=0)
+    config = load(place / "experiment.toml")
+    assert config.answers.outcome == outcome
+    assert config.answers.imported == ["bm25.jsonl", "dense.jsonl"]
+    assert config.answers.metrics == ["contains", "f1"]
+    assert config.answers.ratings
+    text = (place / "experiment.toml").read_text()
+    assert ("people's ratings of 12 of 40 answers" in text) == (rated == 6)
+    judgekit("run", place / "experiment.toml", "--out", place / "results", code=0)
+
+
+def test_one_answer_of_a_hundred_does_not_choose_exact_match():
+    assert Told(100, {"em": 1, "contains": 40, "f1": 90, "rouge-l": 90}).order(2) == ["contains", "em", "f1", "rouge-l"]
+    assert Told(100, {"em": 20, "contains": 40, "f1": 90, "rouge-l": 90}).order(2)[0] == "em"
+    assert Told(100, {"em": 0, "contains": 0, "f1": 3, "rouge-l": 0}).order(2) == ["f1"]
+    assert Told(100, {"em": 9, "contains": 9, "f1": 3, "rouge-l": 5}).order(20)[0] == "rouge-l"
