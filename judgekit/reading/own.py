@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -37,7 +37,7 @@ class Shown:
 
     @cached_property
     def _words(self) -> tuple[str, str]:
-        return f" {' '.join(self._tokens)} ", _joined(self.except_for)
+        return f" {' '.join(self._tokens)} ", _prompt_words(self.except_for)
 
     @cached_property
     def _tokens(self) -> list[str]:
@@ -45,7 +45,7 @@ class Shown:
 
     @cached_property
     def _spans(self) -> frozenset[tuple[str, ...]]:
-        return _spans(self._tokens) - _spans(_folded(self.except_for))
+        return _spans(self._tokens) - _prompt_spans(self.except_for)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -58,8 +58,18 @@ class Shown:
         words = _joined(text)
         return words in said and words not in excepted
 
+    @cached_property
+    def _masked(self) -> dict[str, str]:
+        """What `own` returned, by text: a reply is looked at line by line, and again as a whole."""
+        return {}
+
     def own(self, text: str) -> str:
         """Return a text in which each span that repeats what was shown is one ``MASK``."""
+        if text not in self._masked:
+            self._masked[text] = self._mask(text)
+        return self._masked[text]
+
+    def _mask(self, text: str) -> str:
         parts: list[str] = []
         done = 0
         for start, end in sorted(self._repeated(text)):
@@ -96,6 +106,17 @@ class Shown:
 
 def _spans(words: list[str]) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(*(words[start:] for start in range(_SPAN)), strict=False))
+
+
+# A prompt's own text is the same for all pairs.
+@lru_cache(maxsize=64)
+def _prompt_spans(text: str) -> frozenset[tuple[str, ...]]:
+    return _spans(_folded(text))
+
+
+@lru_cache(maxsize=64)
+def _prompt_words(text: str) -> str:
+    return _joined(text)
 
 
 def _folded(text: str) -> list[str]:

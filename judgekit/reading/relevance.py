@@ -88,17 +88,20 @@ _SUBJECT: Final = (
     r"^(?:\W*(?:and|so|also|indeed|here) )?(?:the|this|that)"
     r" (?:passage|text|document|article|snippet|excerpt|paragraph)"
 )
+_HOLDS: Final = r"(?:address|mention|cover|discuss|specif|contain|provid|includ|offer|giv|answer)\w*"
+# "The passage says dogs travel for free" answers the question, and so may its contrary.
 _TELLS: Final = (
-    r"(?:address|mention|cover|discuss|specif|indicat|explain|stat|contain|provid|includ|offer|giv|tell|say|answer)"
+    r"(?:says?|states?|tells?|indicates?|explains?)(?: us)?"
+    r"(?= (?:whether|how|what|which|who|when|where|why|about|of|anything|much)\b|$)"
 )
 _TELLS_NOT: Final = re.compile(
-    rf"{_SUBJECT} (?:(?:itself|simply|just|also) )?(?:(?:do(?:es)? not|doesn['’]t|never"
-    rf"|fails to) (?:\w+ly )?{_TELLS}\w*"
-    r"|(?:says|tells|states|mentions|gives|offers|contains|provides|has|includes) (?:us )?(?:nothing"
-    r"|no )\b)(?!.*\bthat\b)"
+    rf"{_SUBJECT} (?:(?:itself|simply|just|also) )?(?:(?:do(?:es)? not|doesn['’]t|never|fails to) (?:\w+ly )?"
+    rf"(?:{_HOLDS}|{_TELLS})"
+    r"|(?:says|tells|states|mentions|gives|offers|contains|provides|has|includes) (?:us )?(?:nothing|no )\b)"
+    r"(?!.*\bthat\b)"
 )
 _TELLS_OF: Final = re.compile(
-    rf"{_SUBJECT} (?:(?:itself|\w+ly|also) )?{_TELLS}\w* (?!(?:so|it|this|as much)\b)"
+    rf"{_SUBJECT} (?:(?:itself|\w+ly|also) )?(?:{_HOLDS}|{_TELLS}) (?!(?:so|it|this|as much)\b)"
     r"(?!.*\b(?:that|only|nothing|no|not|little|but)\b)"
 )
 
