@@ -64,6 +64,8 @@ def test_items_rows_and_headings() -> None:
         "It is red.",
     ]
     assert sentences("It is old [^1].\n\n[^1]: Guide to Paris.") == ["It is old [^1]."]
+    assert sentences("So. 1. It is old. 2. It is red.") == ["So.", "1. It is old.", "2. It is red."]
+    assert sentences("# Height [1]\nIt is old.") == ["Height [1]", "It is old."]
     assert sentences("") == sentences("# Title") == sentences("…") == []
 
 
