@@ -144,7 +144,7 @@ class Client:
         self._start = start
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
-        self.keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport)
+        self.keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport or endpoint.application)
         if shared.transports:
             self.transport = shared.transports(endpoint)
         else:
@@ -405,14 +405,15 @@ class Attempt:
             if isinstance(response, Reply):
                 client.watch.answered()
                 if given_up is not None:
-                    self._rule_out(given_up, "does not take")
+                    quirks.rule_out(constraint, given_up, "refused")
                 elif way is not None:
                     quirks.took(constraint, way)
                     if _ignores(response, constraint):
-                        self._rule_out(way, "ignores")
+                        quirks.rule_out(constraint, way, "ignored")
+                self._tell_form(way)
                 return response
             if way is not None and isinstance(response, Unsupported) and self._adds(way, response.param):
-                self._rule_out(way, "refuses")
+                quirks.rule_out(constraint, way, "refused")
                 continue
             if way is not None and not quirks.takes(constraint, way) and _may_be_why(exchange):
                 # This request alone is sent without it: only a reply shows that the constraint was why.
@@ -436,12 +437,13 @@ class Attempt:
             client.watch.answered()
             return client.rejected(self.request, response)
 
-    def _rule_out(self, way: Way, fault: str) -> None:
-        """Go on to the next way to state a constraint, and tell the user."""
-        client = self._client
-        following = client.quirks.rule_out(self.request.constraint, way)
-        if following is not None:
-            client.warnings.tell(way.name, f"{fault} {way.name} that holds replies to their form: {following}")
+    def _tell_form(self, way: Way | None) -> None:
+        """Tell the user what holds replies to their form, after a reply that came in this way."""
+        client, constraint = self._client, self.request.constraint
+        if constraint:
+            news = client.quirks.news(constraint, settled=client.quirks.way(constraint) == way)
+            if news is not None:
+                client.warnings.tell(news, news)
 
     def _adds(self, way: Way, param: str) -> bool:
         """Whether a parameter stands in the body for a constraint alone, and was not asked for."""
@@ -583,6 +585,8 @@ class Attempt:
             return _Exchange(reply, status, worked=True, json=response.json)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
+        if isinstance(response, Fatal) and endpoint.application and status >= _SERVER_ERROR:
+            response = Retry(response.reason)  # a key that it could not use is its own, and no setting here
         if isinstance(response, Retry) and response.kind == UNEXPLAINED and client.keyless and not client.proven:
             response = Fatal(response.reason, "key")  # what LiteLLM's proxy says where no key was sent
         return _Exchange(response, status, worked=status < 300)

@@ -335,6 +335,8 @@ class ServerQuirks:
     replies: int = 0
     _tried: Counter[Kind] = field(default_factory=Counter)
     _taken: set[tuple[Kind, str]] = field(default_factory=set)
+    _faults: dict[Kind, list[str]] = field(default_factory=dict)
+    _told: set[Kind] = field(default_factory=set)
 
     def apply(
         self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({}), room: int | None = None
@@ -376,15 +378,22 @@ class ServerQuirks:
         """Whether a reply ever came where a constraint was stated in this way."""
         return (kind_of(constraint), way.name) in self._taken
 
-    def rule_out(self, constraint: Mapping[str, Any], way: Way) -> str | None:
-        """Go on to the next way; return what is sent from now on, or None where another request did so already."""
-        if self.way(constraint) != way:
+    def rule_out(self, constraint: Mapping[str, Any], way: Way, fault: str) -> None:
+        """Go on to the next way, unless another request did so already."""
+        if self.way(constraint) == way:
+            kind = kind_of(constraint)
+            self._tried[kind] = 1 + ways(constraint).index(way)
+            self._faults.setdefault(kind, []).append(f"{way.name} ({fault})")
+
+    def news(self, constraint: Mapping[str, Any], *, settled: bool) -> str | None:
+        """Return what became of ways that were tried in vain: the first time, and once it is ``settled`` what holds."""
+        kind, following = kind_of(constraint), self.way(constraint)
+        if not self._faults.get(kind) or (kind in self._told and not settled):
             return None
-        self._tried[kind_of(constraint)] = 1 + ways(constraint).index(way)
-        following = self.way(constraint)
-        if following is None:
-            return "judgekit asks for free text from now on"
-        return f"{following.name} is sent from now on"
+        self._told.add(kind)
+        faults = self._faults.pop(kind)
+        instead = "judgekit asks for free text" if following is None else f"{following.name} is sent"
+        return f"does not hold replies to their form by {' or '.join(faults)}: {instead} from now on"
 
     def learn(self, param: str, most: int | None = None) -> str | None:
         """Note that a parameter, or a number above ``most``, is refused; return what is done, or None if nothing is."""

@@ -54,6 +54,18 @@ def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_pat
     assert sorted(got) == [("When?", [second]), ("Where?", [first, second])]
 
 
+def test_an_application_that_lacks_a_key_of_its_own_is_tried_again_and_no_setting_here_is_blamed(tmp_path):
+    tries: list[str] = []
+
+    def locked(question, documents):
+        tries.append(question)
+        raise RuntimeError("401: invalid api key for my database")
+
+    found = asked(jk.Endpoint("app", target=locked, max_retries=1), tmp_path)
+    assert {status for _, status in found.values()} == {"failed"}
+    assert len(tries) == 4
+
+
 def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path):
     tries: list[str] = []
 

@@ -129,7 +129,7 @@ def test_a_constraint_is_tried_again_once_another_parameter_is_learned(takes: st
     assert [texts(replies) for replies in outcomes.values()] == [["relevant"]] * len(UNITS)
     left_out = takes == "no constraint"
     assert ("structured_outputs" not in transport.sent[-1]) == left_out
-    assert any("does not take a list of words" in note for note in session.notes) == left_out
+    assert any("a list of words (refused)" in note for note in session.notes) == left_out
 
 
 def cut_off(content: str | None = "", **message: Any) -> Any:

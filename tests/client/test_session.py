@@ -20,6 +20,7 @@ from judgekit.errors import BudgetError
 from judgekit.labelers.base import build
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint
+from judgekit.wire.usage import Tokens
 from tests.labelers.scripted import Here
 from tests.programs import Ask, collect, texts
 from tests.scripted import ScriptedTransport
@@ -117,7 +118,7 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
 def reported(prompt: int, completion: int, *, count: int, again: int = 0) -> Observed:
     observed = Observed()
     for number in range(count):
-        observed.add(b"x" * 100, (prompt, completion), again=number < again)
+        observed.add(b"x" * 100, Tokens(prompt, completion), again=number < again)
     return observed
 
 
