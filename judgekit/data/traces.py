@@ -253,6 +253,9 @@ def _parsed(value: Any) -> Any:
 
 def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     """Return the documents of a retrieval, the best first."""
+    numbered = _numbered(fields)
+    if numbered:
+        return numbered
     listed = _parsed(_value(fields, "documents"))
     if isinstance(listed, Mapping):
         listed = listed.get("documents") or listed.get("results")
@@ -263,6 +266,21 @@ def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     if isinstance(listed, list):
         return listed
     return []
+
+
+_NUMBERED: Final = re.compile(r"attributes\.(reranker\.output_documents|retrieval\.documents)\.(\d+)\.(.+)")
+"""A member of a document as Phoenix' REST API names it."""
+
+
+def _numbered(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return documents whose members are attributes of their own, ``retrieval.documents.0.document.content``."""
+    lists: dict[str, dict[int, dict[str, Any]]] = {}
+    for name, value in fields.items():
+        found = _NUMBERED.fullmatch(name)
+        if found is not None:
+            lists.setdefault(found[1], {}).setdefault(int(found[2]), {})[found[3]] = value
+    documents = next((lists[name] for name in sorted(lists)), {})  # a reranker's output counts
+    return [documents[place] for place in sorted(documents)]
 
 
 def _doc(item: Any, step: _Step) -> Doc:

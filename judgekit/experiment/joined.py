@@ -158,14 +158,20 @@ def give_runs_files(files: Files) -> None:
             continue
         origin = Source(file.path, file.content.flat.name, ENTRY, "entry")
         by_run: dict[str, list[DataRecord]] = {}
+        asked: list[tuple[object, str]] = []
         try:
             for record in records_of(file.given, file.content.flat):
-                run = entry_of(file.content.form, origin, record).get("run", record.fields.get("run"))
+                entry = entry_of(file.content.form, origin, record)
+                run = entry.get("run", record.fields.get("run"))
+                asked.append((entry.get("query_id"), folded(str(entry.get("question")))))
                 by_run.setdefault("" if run is None else str(run), []).append(record)
         except DataError:  # which is told where the file is read
             continue
         if len(by_run) < 2 or "" in by_run:
             file.run = next(iter(by_run), "")
+            doubt = _ids_of_rows(asked)
+            if doubt:
+                files.problems.append(f"{file.name}: {doubt}")
             continue
         copies = []
         for run, records in by_run.items():
@@ -177,6 +183,18 @@ def give_runs_files(files: Files) -> None:
         file.tell_nested()
         file.kinds = []
         file.taken.append(f"{len(copies)} runs, each written to a file: {', '.join(copy.name for copy in copies)}")
+
+
+def _ids_of_rows(asked: Sequence[tuple[object, str]]) -> str:
+    """Return what to say of a file whose ids are those of its rows, since its questions repeat; "" of others."""
+    ids, texts = {query_id for query_id, _ in asked}, {text for _, text in asked}
+    if None in ids or len(ids) < len(asked) or 2 * len(texts) > len(asked):
+        return ""
+    return (
+        f"its {len(asked):,} rows ask {len(texts):,} questions, but no two share an id ({asked[0][0]!r}), so that"
+        " the ids are those of rows. If each row is the answer of a run, name the run in a column 'run', or write each"
+        " run into a file of its own; otherwise leave the ids out"
+    )
 
 
 def give_runs_names(files: Files, runs: Collection[str]) -> None:

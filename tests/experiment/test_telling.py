@@ -102,3 +102,31 @@ def test_one_answer_of_a_hundred_does_not_choose_exact_match():
     assert Told(100, {"em": 20, "contains": 40, "f1": 90, "rouge-l": 90}).order(2)[0] == "em"
     assert Told(100, {"em": 0, "contains": 0, "f1": 3, "rouge-l": 0}).order(2) == ["f1"]
     assert Told(100, {"em": 9, "contains": 9, "f1": 3, "rouge-l": 5}).order(20)[0] == "rouge-l"
+
+
+def test_ids_that_no_two_rows_share_are_not_those_of_repeated_questions(place, judgekit):
+    tables(place, in_a_sentence)
+    rows = []
+    for run in ("bm25", "dense"):
+        rows += [json.loads(line) for line in (place / f"{run}.jsonl").read_text().splitlines()]
+        (place / f"{run}.jsonl").unlink()
+    both = place / "both.jsonl"
+    both.write_text("".join(json.dumps({"id": f"row{number}", **row}) + "\n" for number, row in enumerate(rows)))
+    said = judgekit("init", place, code=2)
+    assert "its 40 rows ask 20 questions, but no two share an id ('row0')" in said.err
+    runs = ["bm25"] * 20 + ["dense"] * 20
+    both.write_text("".join(json.dumps({"run": run, **row}) + "\n" for run, row in zip(runs, rows, strict=True)))
+    said = judgekit("init", place, code=0)
+    assert "2 runs, each written to a file: imported/bm25.jsonl, imported/dense.jsonl" in said.out
+    assert load(place / "experiment.toml").runs.keys() == {"bm25", "dense"}
+
+
+def test_two_files_that_number_their_questions_anew_share_them(place, judgekit):
+    tables(place, in_a_sentence)
+    for first, run in ((0, "bm25"), (100, "dense")):
+        path = place / f"{run}.jsonl"
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps({"id": f"i{first + n}", **row}) + "\n" for n, row in enumerate(rows)))
+    said = judgekit("init", place, code=0)
+    assert "results for 20 questions of bm25.jsonl, found by their text: written to imported/dense.jsonl" in said.out
+    judgekit("run", place / "experiment.toml", "--out", place / "results", code=0)

@@ -10,6 +10,7 @@ import pytest
 import judgekit as jk
 from judgekit.data.traces import Traces
 from judgekit.errors import DataError
+from tests.exports.halls import FAILS, QUESTIONS, RUNS
 
 DOCS = [("d1", "The mill burnt in 1850."), ("d2", "The mill is tall.")]
 Record = dict[str, Any]
@@ -233,3 +234,33 @@ def test_annotations_without_the_index_of_their_table_are_an_error(tmp_path: Pat
     path = lines(tmp_path / "annotations.jsonl", [row])
     with pytest.raises(DataError, match=r"annotations.jsonl, line 1: is an annotation without its span_id"):
         jk.read_traces([EXPORTS / "observations.json", path])
+
+
+OF_PHOENIX = Path(__file__).parents[2] / "exports" / "phoenix-20.26.1"
+
+
+@pytest.mark.parametrize(
+    "files", [("spans.jsonl", "annotations.csv"), ("rest-spans.json", "rest-annotations.json")], ids=["tables", "REST"]
+)
+def test_spans_that_phoenix_wrote_hold_what_was_retrieved(files: tuple[str, str]) -> None:
+    found = jk.read_traces([OF_PHOENIX / name for name in files])
+    texts = {query_id: query.text for query_id, query in found.queries.items()}
+    assert sorted(texts.values()) == [question.text for question in QUESTIONS]
+    docs = {doc.doc_id: doc.text for doc in found.docs}
+    assert docs == {passage.id: passage.text for question in QUESTIONS for passage in question.passages}
+    ids = {text: query_id for query_id, text in texts.items()}
+    for run in found.runs:
+        for question in QUESTIONS:
+            assert run.top(ids[question.text]) == [passage.id for passage in question.found(run.name)]
+    answers = found.answers.set_index(["run", "query_id"])["answer"]
+    assert all(answers[run, ids[q.text]] == q.answer(run) for run in RUNS for q in QUESTIONS)
+    assert set(found.answers["depth"]) == {3}
+    rated = found.ratings.set_index(["run", "query_id"])["value"].astype(float)
+    assert {key: value == 1 for key, value in rated.items()} == {
+        (run, ids[q.text]): q.answer(run) == q.reference for run in RUNS for q in QUESTIONS if q.id != FAILS
+    }
+
+
+def test_annotations_that_phoenix_wrote_without_their_index_are_refused() -> None:
+    with pytest.raises(DataError, match="call reset_index"):
+        jk.read_traces([OF_PHOENIX / "spans.jsonl", OF_PHOENIX / "annotations-without-index.jsonl"])
