@@ -113,7 +113,7 @@ def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] 
 
 
 def _experiment() -> str:
-    text = _keys(Config, attributes(Config), ("title", "runs"))
+    text = _keys(Config, attributes(Config), ("title", "accept_missing", "runs"))
     for name, model in SECTIONS.items():
         told = {"endpoints": attributes(Endpoint), "money": attributes(Money)}.get(name, {})
         told = told | attributes(model)

@@ -311,7 +311,7 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
             missing=list(outcome.missing),
             warnings=list(outcome.results.warnings),
         )
-        if outcome.missing:
+        if outcome.incomplete:
             raise typer.Exit(1)
         return
     reports.print_tables(outcome.results, console())
@@ -327,5 +327,8 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
             statuses = asked if info.endpoint else read
             statuses.update(status for status, n in info.counts.items() if n)
         listed = (f"  {line}" for line in outcome.missing)
+        if not outcome.incomplete:
+            say("\nFinished; no more is missing than accept_missing allows:", *listed, err=True)
+            return
         say("\nFinished, but some results are missing:", *listed, advice(asked, read), err=True)
         raise typer.Exit(1)

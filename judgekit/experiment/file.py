@@ -279,11 +279,15 @@ class Config(_Section):
 
     Attributes:
         title: title of the report; by default the file's name.
+        accept_missing: the share of the labels of each labeling, and of the answers of each run, that may be missing
+            without `judgekit run` ending with exit code 1; what is missing is listed in any case. `judgekit build`
+            accepts none.
         runs: the table ``[runs]``, see below: a name and the file of each run.
         path: the file that it was read from; paths inside are relative to its folder.
     """
 
     title: str = ""
+    accept_missing: Annotated[float, Field(ge=0, lt=1)] = 0.0
     data: DataConfig
     runs: Annotated[dict[str, RunConfig], Field(min_length=1)]
     endpoints: dict[str, EndpointConfig] = {}

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -101,26 +102,42 @@ def costs(
     return pd.DataFrame(rows, columns=["labeling", *COSTS.optional]).astype(dict.fromkeys(COSTS.optional, "float64"))
 
 
-def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[str, ...]:
-    """Return a line for each labeling and run that something is missing from, with the counts by reason."""
-    lines = []
+class Missing(NamedTuple):
+    """What is missing from a labeling or from the answers of a run."""
+
+    line: str
+    """With the counts by reason."""
+    share: float
+    """Of what was asked for; 1 where nothing can be made of it."""
+
+
+def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Iterator[Missing]:
+    """Yield what is missing from each labeling and from the answers of each run."""
     for name, labeling in labelings.items():
         failed = _failed(labeling.table)
         if len(failed):
-            lines.append(f"labels of {name}: {_listed(failed)} (see labels/)")
+            share = len(failed) / len(_asked(labeling.table))
+            yield Missing(f"labels of {name}: {_listed(failed)} (see labels/)", share)
         # Each pair has a label of 0 then, and no status tells that the file is of another collection.
         if judges_nothing(labeling):
-            lines.append(f"labels of {name}: its file judges none of the pooled documents")
+            yield Missing(f"labels of {name}: its file judges none of the pooled documents", 1.0)
     unit = ["query_id"]
     if "mode" in quality:
         unit.append("mode")
-    for (run, depth), rows in _failed(quality).groupby(["run", "depth"]):
-        lines.append(f"answers of {run} at depth {depth}: {_listed(rows.drop_duplicates(unit))} (see answers/)")
-    return tuple(lines)
+    for (run, depth), rows in quality.groupby(["run", "depth"]):
+        failed = _failed(rows).drop_duplicates(unit)
+        if len(failed):
+            share = len(failed) / len(_asked(rows).drop_duplicates(unit))
+            yield Missing(f"answers of {run} at depth {depth}: {_listed(failed)} (see answers/)", share)
 
 
 def _failed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[~rows["status"].isin(NO_FAILURE)]
+
+
+def _asked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of what is there and of what failed."""
+    return rows[(rows["status"] == Status.OK.value) | ~rows["status"].isin(NO_FAILURE)]
 
 
 def _listed(failed: pd.DataFrame) -> str:

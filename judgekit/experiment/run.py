@@ -381,6 +381,7 @@ class Finished(NotebookRepr):
         quality, scores: the quality table, and the score table with values per query and means.
         comparison: the comparison, with its table and its decision.
         missing: a line for everything that is missing; empty if all is there.
+        incomplete: whether more is missing than the experiment's ``accept_missing`` allows.
     """
 
     folder: Path
@@ -391,6 +392,7 @@ class Finished(NotebookRepr):
     scores: pd.DataFrame = field(repr=False)
     comparison: Comparison = field(repr=False)
     missing: tuple[str, ...]
+    incomplete: bool
 
 
 @job
@@ -447,10 +449,12 @@ async def _walked(state: State) -> Finished:
     for step in steps():
         await step.do(state)
     files.close()
-    missing = shown.missing(state.labelings, state.quality)
+    lacking = list(shown.missing(state.labelings, state.quality))
+    missing = tuple(one.line for one in lacking)
+    incomplete = any(one.share > prepared.config.accept_missing for one in lacking)
     withheld = state.mix or state.comparison.decision.withheld
     if withheld:
-        missing = (f"the decision: {withheld}", *missing)
+        missing, incomplete = (f"the decision: {withheld}", *missing), True
     return Finished(
         folder=state.folder,
         results=state.results,
@@ -459,4 +463,5 @@ async def _walked(state: State) -> Finished:
         scores=state.scores,
         comparison=state.comparison,
         missing=missing,
+        incomplete=incomplete,
     )

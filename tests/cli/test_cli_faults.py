@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from judgekit.cli import main
@@ -157,3 +159,26 @@ def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(judgekit
     assert ("will not fit" not in said.err) == fits
     told = r"answer: about \d+ requests will not fit: .* local takes 700 .* or set context_tokens under \[answers"
     assert fits or re.search(told, said.err)
+
+
+def test_a_share_of_missing_labels_may_be_accepted_by_each_labeling(judgekit, folder, fault_server):
+    fault_server.answer = lambda body, seen: "It depends." if "market of Arlen" in str(body["messages"]) else "Yes"
+    path = folder / "experiment.toml"
+    edited(path, f'"{URL}"', f'"{fault_server.base_url}"')
+    text = path.read_text()
+    command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
+    said = judgekit(*command, code=1)
+    [line] = [line.strip() for line in said.err.splitlines() if "unparsed" in line]
+    assert "labels of judge: 1 unparsed" in line
+    sent = len(fault_server.seen)
+    share = 1 / len(pd.read_parquet(folder / "results" / "labels" / "judge.parquet"))
+    for accepted, code in ((0.9 * share, 1), (share, 0)):
+        path.write_text(f"accept_missing = {accepted!r}\n{text}")
+        said = judgekit(*command, code=code)
+        assert line in said.err, "told in any case"
+        assert ("no more is missing than accept_missing allows" in said.err) == (code == 0)
+        assert json.loads(judgekit(*command, "--json", code=code).out)["missing"] == [line]
+    assert len(fault_server.seen) == sent, "it decides on nothing but the exit code"
+    judgekit("build", "results", "--labeling", "judge", "--out", "final", "--cache", "store", code=1)
+    path.write_text(f"accept_missing = 1.0\n{text}")
+    assert "accept_missing" in judgekit(*command, code=2).err
