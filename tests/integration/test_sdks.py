@@ -73,4 +73,7 @@ def test_the_page_calls_the_packages_as_they_are(python: str) -> None:
 
 
 def test_a_call_that_a_package_does_not_take_is_noticed(python: str) -> None:
-    assert "unexpected keyword argument 'columns'" in bound(python, ["mlflow.log_table(columns=labels)"]).stderr
+    assert (
+        "unexpected keyword argument 'columns'"
+        in bound(python, ['mlflow.log_table(labels, "labels.json", columns=labels)']).stderr
+    )
