@@ -45,6 +45,7 @@ READ = (
 ELSEWHERE = {
     "judgekit/trust.json": "in the folder of the user's configuration",
     "judgekit/prompts": "in the wheel",
+    "judgekit.plugins": "the entry point by which packages are found",
     "judgekit.count": "of a package that docs/extending.md makes up",
     "judgekit.Words": "of the same",
 }
