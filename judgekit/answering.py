@@ -33,6 +33,7 @@ from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
 from judgekit.errors import DataError, UsageError, nearest
+from judgekit.labelers.made import costs_of, endpoint_record
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.types import Outcome, Program, Request, most_requests
@@ -393,6 +394,21 @@ async def answer_modes(
         if len(table) and table[column].isna().all():
             table = table.drop(columns=column)
     return RATINGS.check(table)
+
+
+def answers_made(ways: Sequence[Answering], session: Session, depths: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Return by model how its answers came about (`judgekit.labelers.made`), what they took by depth among it."""
+    made: dict[str, dict[str, Any]] = {}
+    for way in ways:
+        record: dict[str, Any] = {"model": way.model, "endpoint": None, "prompt": "", "costs": {}}
+        if not isinstance(way.answerer, Imported):
+            record |= {"endpoint": endpoint_record(way.answerer.endpoint), "prompt": way.answerer.prompt.name}
+            stage = answer_stage(mode=way.mode)
+            for depth in depths:
+                amount = session.usage(stage_at_depth(stage, depth)).standalone
+                record["costs"][str(depth)] = costs_of(amount)
+        made.setdefault(way.model, record)
+    return made
 
 
 async def _rated(

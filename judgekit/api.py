@@ -17,6 +17,7 @@ from judgekit.answering import (
     answer_modes,
     answer_stage,
     answers_asked,
+    answers_made,
     build_answerings,
     import_answers,
     passages_of,
@@ -30,6 +31,7 @@ from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.retrieving import retrievers_of
+from judgekit.data.tables import MADE
 from judgekit.errors import UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
@@ -160,7 +162,9 @@ def answer(
     asks = {name: partial(answers_asked, way, collection, wanted, closed_book) for name, way in stages.items()}
 
     async def do(session: Session, _: ResultFiles) -> pd.DataFrame:
-        return await answer_modes(ways, collection, wanted, session, closed_book=closed_book)
+        table = await answer_modes(ways, collection, wanted, session, closed_book=closed_book)
+        table.attrs[MADE] = {"answers": answers_made(ways, session, wanted)}
+        return table
 
     return Job(asks, do, asking, notes=() if collection is None else collection.notes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Final
 from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
+from judgekit.data.pooled import counts_of
 from judgekit.data.retrieving import holds_ids, ranked, results, retrievers_of
 from judgekit.data.runs import Run, pool
 from judgekit.errors import UsageError
@@ -163,36 +163,17 @@ def pool_size(collection: Collection, depth: int | None, questions: Mapping[str,
     """
     question = dict(zip(collection.queries, collection.queries, strict=True)) if questions is None else questions
     depth = depth or collection.depth
-    # By pair and by list the run that alone brings it, "" where several do: what it would have added to the others.
-    pairs: dict[tuple[str, str], str] = {}
-    lists: dict[tuple[str, tuple[str, ...]], str] = {}
-    for query_id in collection.queries:
-        asked = question[query_id]
-        for run in collection.runs:
-            top = tuple(run.top(query_id, depth))
-            lists[asked, top] = _alone(lists.get((asked, top)), run.name)
-            for doc_id in top:
-                pairs[asked, doc_id] = _alone(pairs.get((asked, doc_id)), run.name)
     asked_for = len({question[query_id] for query_id in collection.queries})
     at_hand = collection.at_hand or len(collection.queries)
-    labels_alone, answers_alone = Counter(pairs.values()), Counter(lists.values())
-    names = [run.name for run in collection.runs] if len(collection.runs) > 1 else []
+    counts = counts_of(collection.runs, collection.queries, depth, question)
     return Pool(
         queries=asked_for,
-        pairs=len(pairs),
         pooled=distinct_pairs(collection, question),
         at_hand=round(at_hand * asked_for / max(len(collection.queries), 1)),
-        labels_again=tuple(labels_alone[name] for name in names),
-        answers_again=tuple(answers_alone[name] for name in names),
-        lists=len(lists),
+        **counts,
     )
 
 
 def distinct_pairs(collection: Collection, questions: Mapping[str, str]) -> int:
     """Return how many pooled (question, doc) there are; ``questions`` says by query id which question it asks."""
     return len({(questions[query_id], doc_id) for query_id, doc_ids in collection.pooled() for doc_id in doc_ids})
-
-
-def _alone(brought_by: str | None, run: str) -> str:
-    """Return the run that alone brings something, "" where several do; ``brought_by`` is None for nobody so far."""
-    return run if brought_by in (None, run) else ""

@@ -22,6 +22,7 @@ from judgekit.data.runs import fused
 from judgekit.data.spans import where
 from judgekit.labelers.base import Label, Labeler, build
 from judgekit.labelers.contract import checked
+from judgekit.labelers.made import labels_record
 from judgekit.wire.types import Endpoint, Origin
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ async def label_pool(
     # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
     if not any(map(any, origins)):
         table = table.drop_columns(list(_ORIGIN))
-    return Labeling(name, labeler.scale, table)
+    labeling = Labeling(name, labeler.scale, table)
+    amount = session.usage(f"label {name}").standalone
+    labeling.made = labels_record(labeler.needs, amount, len(collection.queries), total, collection.depth)
+    return labeling
 
 
 def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from judgekit.analysis.decision import Decision, decide_on, no_decision
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
 from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
+from judgekit.analysis.known import Known
 from judgekit.analysis.leakage import same_by_construction
 from judgekit.analysis.measures import cutoff_of
 from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
@@ -182,6 +183,8 @@ class _Comparing:
         for name in self.only:
             if name not in _ONLY:
                 raise UsageError(f"only: {not_among('key', name, _ONLY)}")
+        known = Known.of(given_scores, given_quality)
+        self.background = known.with_needs(self.background)
         scores, quality = self._tables(given_scores, given_quality)
         scores, quality = self._without_unanswerable(scores, quality)
         one_mode = of_mode(quality, self.mode)
@@ -194,8 +197,9 @@ class _Comparing:
                 " come from `judgekit score --per-query`"
             )
         cell = self._cell(inputs, plan, quality)
-        known = same_by_construction(self.background.needs, self.background.answering, inputs.metrics)
-        self.known = known | set(self.background.by_construction)
+        self.background = known.with_costs(self.background, cell.model, cell.depth)
+        constructed = same_by_construction(self.background.needs, self.background.answering, inputs.metrics)
+        self.known = constructed | set(self.background.by_construction)
         work = self._collector(inputs, cell)
         work.work_out(plan, self.progress)
         table, details = work.tables()

@@ -11,7 +11,8 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.money import ANSWERING, StrategyCost, check_costs, clearly_less, takes
-from judgekit.analysis.wording import names_of, plural, rounded
+from judgekit.analysis.primary import USES
+from judgekit.analysis.wording import names_of, plural, rounded, some_of
 
 _NO_REQUESTS: Final = "no requests"
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
@@ -167,5 +168,21 @@ def _in_unit(case: Case, amount: float, unit: str) -> str:
     return f"{rounded(amount) if unit == 'tokens' else round(amount):,} {unit}"
 
 
-ON_COSTS: Final = (costs, a_further_run)
+def unknown(case: Case) -> Iterator[Claim]:
+    """Yield of which labelings it is not known how they were made, so that no other claim could say it."""
+    background, priced = case.background, check_costs(case.background.costs)
+    names: list[str] = []
+    for use in USES:
+        names += [series.name for series in case.series(use)]
+    nameless = [
+        name
+        for name in dict.fromkeys(names)
+        if name not in background.needs and name not in priced.index and name not in background.money.price
+    ]
+    if nameless:
+        said = f"It is not known which model made the labels of {some_of(nameless)}, what they need or what they cost."
+        yield Claim("unknown", said, names_of(nameless), line="Cost", rank=3)
+
+
+ON_COSTS: Final = (costs, unknown, a_further_run)
 """What `decision` asks for claims, in this order: a new finding of this module is one function more."""

@@ -68,9 +68,10 @@ def label(
     table = out.with_name(f"{out.name}.parquet")
     files = ResultFiles.beside(out, [table], roles=by_role(queries, docs, runs), loose=[missing_path(out)])
 
-    def write(labeling: Labeling, _: ResultFiles) -> None:
+    def write(labeling: Labeling, files: ResultFiles) -> None:
         write_qrels(labeling, out)
         write_labels(labeling, table)
+        files.made["labels"] = {labeling.name: labeling.made}
 
     @job
     def labels_file(*args: Any, **options: Any) -> Job[Labeling]:
@@ -132,7 +133,7 @@ def answer(
     """
     from judgekit.api import answer as answer_queries
     from judgekit.data.files import check_target, write_table
-    from judgekit.data.tables import NO_FAILURE, Status
+    from judgekit.data.tables import MADE, NO_FAILURE, Status
     from judgekit.job import job
 
     check_target(out, table=True)
@@ -146,9 +147,13 @@ def answer(
         )
     files = ResultFiles.beside(out, roles=by_role(queries, docs, runs))
 
+    def write(table: pd.DataFrame, files: ResultFiles) -> None:
+        write_table(table, out)
+        files.made.update(table.attrs.get(MADE, {}))
+
     @job
     def quality_table(**options: Any) -> Job[pd.DataFrame]:
-        return answer_queries.job(**options).writing(files, lambda table, _: write_table(table, out))
+        return answer_queries.job(**options).writing(files, write)
 
     table = asked.carry_out(
         quality_table,
@@ -231,7 +236,9 @@ def score(
     from judgekit.data.checks import contradictions
     from judgekit.data.gold import misplaced_in
     from judgekit.data.labelings import Scale
+    from judgekit.data.manifest import made_of
     from judgekit.data.runs import Ties
+    from judgekit.data.sources import located
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, foreign, parse_measures, suited
 
@@ -247,6 +254,8 @@ def score(
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     with noting_reads() as read:
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
+        for labeling, path in zip(labelings, files.values(), strict=True):
+            labeling.made = made_of(located(path, "qrels").path)
         runs = [read_run(path, name, Ties(rules.ties)) for name, path in ranked.items()]
         collection = None
         if docs is not None:
@@ -285,7 +294,7 @@ def score(
 
             table = pd.concat([table, evaluation.scores()], ignore_index=True)
         if out is not None:
-            save_table(table, out, inputs)
+            save_table(table, out, inputs, made=evaluation.made)
         if as_json:
             compared = None if changes is None else records(changes)
             emit("score", scores=records(table), against=compared, file=out, warnings=warnings)
@@ -445,19 +454,28 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import read_table
-    from judgekit.data.tables import SCORES
+    from judgekit.data.manifest import made_in
+    from judgekit.data.tables import MADE, SCORES
 
-    tables = []
+    tables, labels, pools = [], dict[str, Any](), dict[str, Any]()
     for labeling, file in map(split_named, scores):
         table = read_table(SCORES, file)
         tables.append(table if labeling is None else table.assign(labeling=labeling))
+        found = made_in(Path(file))
+        made = found.get("labels", {})
+        pools |= found.get("pools", {})
+        labels |= made if labeling is None or len(made) != 1 else dict(zip([labeling], made.values(), strict=True))
     scored = pd.concat(tables, ignore_index=True)
+    scored.attrs[MADE] = {"labels": labels, "pools": pools}
     left_out: list[str] = []
-    rated = []
+    rated, answers = [], dict[str, Any]()
     for path in quality:
         table = read_ratings(path, outcome=outcome, notes=left_out)
         rated.append(at_every_depth(table, scored, None))
-    return _Given(scored, pd.concat(rated, ignore_index=True), rules, outcome, left_out=left_out)
+        answers |= made_in(path).get("answers", {})
+    answered = pd.concat(rated, ignore_index=True)
+    answered.attrs[MADE] = {"answers": answers}
+    return _Given(scored, answered, rules, outcome, left_out=left_out)
 
 
 def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome) -> _Given:

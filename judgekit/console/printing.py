@@ -81,12 +81,17 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def save_table(table: pd.DataFrame, out: Path, inputs: Mapping[str, InputFile]) -> None:
+def save_table(
+    table: pd.DataFrame,
+    out: Path,
+    inputs: Mapping[str, InputFile],
+    made: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
     """Write a table and, beside it, what it was made from."""
     from judgekit.data.files import write_table
 
     write_table(table, out)
-    write_manifest(manifest_path(out), inputs, [out])
+    write_manifest(manifest_path(out), inputs, [out], made=made)
 
 
 def emit(command: str, **fields: Any) -> None:

@@ -21,10 +21,11 @@ from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, recor
 from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of, rows_of
 from judgekit.data.forms import inside, nested_form, telling
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.manifest import made_of
 from judgekit.data.readers import DiskDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
-from judgekit.data.sources import stem
+from judgekit.data.sources import located, stem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, not_among
 
@@ -124,6 +125,7 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
             labelings.append(_named(held, name))
         elif isinstance(held, str | Path):
             labelings.append(read_qrels(held, name, scale))
+            labelings[-1].made = made_of(located(held, "qrels").path)
         else:
             rows = _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")
             labelings.append(Labeling(name, scale, rows, negative=True))

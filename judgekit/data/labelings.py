@@ -266,6 +266,7 @@ class Labeling(NotebookRepr):
         name: how the labeling is called in tables (the labeler's spelling by default).
         scale: the declared scale.
         declared: whether somebody declared the scale; False where a reader took the largest grade seen.
+        made: how the labels came about, where that is known (`judgekit.labelers.made`).
         below: how many grades are negative under a scale that was declared from 0 on.
         row_queries: the distinct query ids in order of appearance.
         row_codes: index into ``row_queries`` per row, shape (N,).
@@ -318,6 +319,7 @@ class Labeling(NotebookRepr):
                 scale = Scale.of_grades(labels[obtained & ~np.isnan(labels)])
             except DataError as error:
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
+        self.made: dict[str, Any] = {}
         self.below = 0
         if negative and scale.lowered(labels[obtained]) != scale:
             scale = scale.lowered(labels[obtained])

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -124,20 +124,23 @@ def write_manifest(
     *,
     experiment: Path | None = None,
     command: str = "",
+    made: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
 
     ``experiment`` is the experiment file and ``command`` the command that fills the folder, where those of another one
-    are refused.
+    are refused; ``made`` is how labels and answers came about (`judgekit.labelers.made`).
     """
-    made = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
+    hashes = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
     content: dict[str, object] = {"judgekit": __version__}
     if command:
         content["command"] = command
     content |= {
         "inputs": {role: asdict(source) for role, source in inputs.items()},
-        "results": dict(sorted(made.items())),
+        "results": dict(sorted(hashes.items())),
     }
+    if made:
+        content["made"] = made
     if experiment is not None:
         content["experiment"] = str(experiment.absolute())
     write_atomic(path, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
@@ -161,6 +164,27 @@ def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # it is somebody else's
     return {}
+
+
+def made_in(path: Path) -> dict[str, dict[str, Any]]:
+    """Return how the labels and answers in a file came about, if a manifest says so of just this content."""
+    if not path.exists():
+        return {}
+    for manifest in _manifests(path):
+        try:
+            content = json.loads(manifest.read_bytes())
+            name = path.absolute().relative_to(manifest.parent).as_posix()
+            if "made" in content and content["results"].get(name) == _sha256(path):
+                return {kind: dict(content["made"].get(kind, {})) for kind in ("labels", "answers", "pools")}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # it is somebody else's
+    return {}
+
+
+def made_of(path: Path) -> dict[str, Any]:
+    """Return how the labels in a file of one labeling came about; {} where that is not known."""
+    made = list(made_in(path).get("labels", {}).values())
+    return made[0] if len(made) == 1 else {}
 
 
 def _manifests(path: Path) -> list[Path]:

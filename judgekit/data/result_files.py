@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from judgekit.data.streams import check_outputs, note_read, noting_reads
 from judgekit.errors import UsageError
@@ -38,6 +38,7 @@ class ResultFiles:
         experiment: the experiment file, which the manifest names.
         overwrite: whether files that judgekit did not write may be replaced; None where nobody was asked.
         refuse: what else may speak against writing; it raises a UsageError.
+        made: how the labels and answers in the files came about, which whoever writes them adds.
     """
 
     folder: Path | None = None
@@ -50,6 +51,7 @@ class ResultFiles:
     experiment: Path | None = None
     overwrite: bool | None = None
     refuse: Callable[[ResultFiles], None] = _nothing
+    made: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def beside(
@@ -134,7 +136,9 @@ class ResultFiles:
     def _write_manifest(self, made: Iterable[Path] = ()) -> None:
         from judgekit.data.manifest import write_manifest
 
-        write_manifest(self.manifest, self.inputs, made, experiment=self.experiment, command=self.command)
+        write_manifest(
+            self.manifest, self.inputs, made, experiment=self.experiment, command=self.command, made=self.made
+        )
 
 
 NOWHERE = ResultFiles()

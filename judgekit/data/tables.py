@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 1
 """Raised when the meaning of a column changes. Stored replies and identities have fixed versions of their own."""
 
+MADE: Final = "judgekit"
+"""The attribute of a DataFrame that says how labels and answers came about, and how many there are (``pools``)."""
 ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.columns import strings, take
-from judgekit.data.tables import ALL, SCORES
+from judgekit.data.pooled import counts_of
+from judgekit.data.tables import ALL, MADE, SCORES
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints, Join
 from judgekit.metrics.measures import Measure
@@ -120,7 +121,23 @@ class Evaluation(NotebookRepr):
         }
         if self.low is not self.values:
             columns["low"], columns["high"] = self.low[at], self.high[at]
-        return SCORES.check(pd.DataFrame(columns))
+        table = SCORES.check(pd.DataFrame(columns))
+        # With the table goes what is known of its labels, also through Parquet.
+        if self.made:
+            table.attrs[MADE] = self.made
+        return table
+
+    @cached_property
+    def made(self) -> dict[str, dict[str, Any]]:
+        """How the labels came about, by labeling, and how much there was to label and to answer, by cutoff."""
+        labels = {labeling.name: labeling.made for labeling in self._join.labelings if labeling.made}
+        if not labels:
+            return {}
+        pools: dict[str, dict[str, Any]] = {}
+        for cutoff in sorted({measure.cutoff for measure in self.measures if measure.cutoff is not None}):
+            counts, queries = counts_of(self.lists, self.query_ids, cutoff), len(self.query_ids)
+            pools[str(cutoff)] = {"queries": queries, "at_hand": queries, "pooled": counts["pairs"], **counts}
+        return {"labels": labels, "pools": pools}
 
     def means(self) -> pd.DataFrame:
         """Return the means over queries as a table `SCORES` with query_id ``all`` (and ``low``, ``high``)."""

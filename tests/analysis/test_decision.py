@@ -426,7 +426,7 @@ def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_th
     assert finder(decision) == "easy", "it tells easy questions from hard ones"
     one, lines = decided(world({"own": (0.5, 1.0)}, runs=RUNS[:1]))
     assert one.primary.use == "find-questions", "one run can only be asked that"
-    assert set(lines) == {"Failing"}
+    assert set(lines) == {"Failing", "Cost"}
 
 
 def test_kinds_of_question_that_disagree_stand_with_the_labeling(judgekit: Judgekit, tmp_path: Path) -> None:

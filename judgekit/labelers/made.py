@@ -1,0 +1,61 @@
+"""How labels came about, as far as it is known: what they need, who was asked, what it took.
+
+It goes with the labels as plain values, through scores and the manifests of files, to where labelings are compared.
+What nobody knows is absent, and said there to be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from judgekit.client.budget import Amount
+from judgekit.labelers.base import Needs
+from judgekit.wire.types import Endpoint
+
+Record = Mapping[str, Any]
+"""Plain values that JSON holds."""
+
+_PLAIN: Final = ("references", "prompt", "outcome_metric", "outcome_prompt", "people", "existing", "own_answers")
+
+
+def costs_of(amount: Amount) -> dict[str, float | None]:
+    """Return what requests took, by the columns of a table of costs; what servers did not report is left out."""
+    row: dict[str, float | None] = {
+        "requests": amount.requests,
+        "request_seconds": None if amount.untimed else amount.seconds,
+    }
+    if not amount.unreported:
+        row["prompt_tokens"] = amount.prompt_tokens
+        row["completion_tokens"] = amount.completion_tokens
+        row["money"] = amount.money if amount.requests else 0.0
+    return row
+
+
+def endpoint_record(endpoint: Endpoint) -> dict[str, str]:
+    """Return what tells an endpoint from others: no key, and no address where a name stands for it."""
+    return {"identity": endpoint.identity, "model": endpoint.model}
+
+
+def endpoint_of(record: Mapping[str, str]) -> Endpoint:
+    """Return an endpoint that is known by its identity and model alone; nothing is sent to it."""
+    return Endpoint(record["model"], "http://known-by-name", record["model"], namespace=record["identity"])
+
+
+def labels_record(needs: Needs, amount: Amount, queries: int, pairs: int, depth: int) -> dict[str, Any]:
+    """Return the record of labels that a labeler made."""
+    record: dict[str, Any] = {name: getattr(needs, name) for name in _PLAIN}
+    record["endpoints"] = [endpoint_record(endpoint) for endpoint in needs.endpoints]
+    record["raters"] = [endpoint_record(endpoint) for endpoint in needs.raters]
+    # What people's judgments took is not known.
+    record["costs"] = {} if needs.people else costs_of(amount)
+    return record | {"queries": queries, "pairs": pairs, "depth": depth}
+
+
+def needs_of(record: Record) -> Needs:
+    """Return what labels need, from their record."""
+    return Needs(
+        endpoints=tuple(map(endpoint_of, record["endpoints"])),
+        raters=tuple(map(endpoint_of, record["raters"])),
+        **{name: record[name] for name in _PLAIN},
+    )
