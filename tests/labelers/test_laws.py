@@ -122,6 +122,9 @@ def test_there_is_one_label_per_pair_whatever_the_order_of_the_documents(
     labeler = build(spec, here)
     found = labels(labeler, query, pool)
     assert sorted(label.doc_id for label in found) == sorted(doc.doc_id for doc in pool)
+    # Labels that compare documents with the list that they stand in depend on that list.
+    if not labeler.by_pair:
+        return
     other = labels(labeler, query, data.draw(st.permutations(pool)))
     assert {x.doc_id: str(x) for x in other} == {x.doc_id: str(x) for x in found}
     alone = labels(labeler, query, pool[:1])
