@@ -27,6 +27,7 @@ from judgekit.analysis.shipping import (
     each_run,
     shipping,
 )
+from judgekit.analysis.two_levels import ON_BOTH_LEVELS
 from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.data.questions import UNKNOWN
 from judgekit.notebook import NotebookRepr
@@ -43,6 +44,7 @@ ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
     partial(controls, use=CHOOSE_RUNS),
     *ON_EACH_RUN,
     *ON_EACH_LABELING,
+    *ON_BOTH_LEVELS,
 )
 ON_ALL: Final[tuple[ClaimMaker, ...]] = (
     *ON_QUESTIONS_THAT_FAIL,

@@ -1,0 +1,58 @@
+"""One sentence between two levels: which labeling leads over questions, and which between runs.
+
+Over questions, within each run, Kendall's tau-b says whether labels know which questions go well (Table 1 of the eRAG
+paper). Between runs, r says whether they know which run does better on a question. r decides; where another labeling
+leads by tau, readers of both tables are told which of two cases it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.background import TWIN
+from judgekit.analysis.case import Case
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.keeping import KEEP
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
+from judgekit.analysis.wording import correlation, plural
+
+
+def two_levels(case: Case) -> Iterator[Claim]:
+    """Yield that another labeling leads over questions than between runs, and whether the latter lead is shown."""
+    followers = {follower.name: follower for follower in case.followers}
+    taus = {
+        series.name: series.estimate.value("tau_b")
+        for series in case.series(FIND_QUESTIONS)
+        if series.name in followers and np.isfinite(series.estimate.value("tau_b"))
+    }
+    if len(taus) < 2:
+        return
+    over = max(taus, key=lambda name: (taus[name], name))
+    between = case.followers[0].name
+    # Equal taus lead nothing.
+    if between not in taus or taus[over] <= taus[between]:
+        return
+    twin = next((series for series in case.controls(FIND_QUESTIONS) if series.name == TWIN + over), None)
+    first = f"Over questions (Table 1 of the eRAG paper) {over} leads, tau {correlation(taus[over])}"
+    beside = f"{between} {correlation(taus[between])}"
+    if twin is not None and np.isfinite(twin.estimate.value("tau_b")):
+        beside += f", one score per question {correlation(twin.estimate.value('tau_b'))}"
+    shown = (between, over) in case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).shown
+    r = correlation(followers[between].r.value), correlation(followers[over].r.value)
+    if shown:
+        then = (
+            f"between runs {between} is shown to follow more closely (r {r[0]}, {over} {r[1]}): keep {between} to"
+            f" choose runs, {over} to find questions that fail"
+        )
+    else:
+        telling = plural(followers[between].series.estimate.telling, "question")
+        then = f"between runs {between} has the larger r ({r[0]}, {over} {r[1]}), which {telling} do not show"
+    said = f"{first} ({beside}); {then}."
+    yield Claim("levels", said, over, between, value=taus[over], shown=shown, qualifies=KEEP, rank=7)
+
+
+ON_BOTH_LEVELS: Final = (two_levels,)
+"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""
