@@ -60,8 +60,8 @@ def test_a_server_that_does_not_answer_ends_a_check_with_3_and_one_without_extra
 def test_the_help_groups_the_commands(judgekit):
     said = judgekit("--help").out
     headings = [line[:-1] for line in said.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings == ["Options", "Journey", "Stages", "Plug-ins", "Tools"]
-    stages = said.partition("\nStages:")[2].partition("\nPlug-ins:")[0]
+    assert headings == ["Options", "Journey", "Stages", "More", "Tools"]
+    stages = said.partition("\nStages:")[2].partition("\nMore:")[0]
     names = [line.split()[0] for line in stages.splitlines() if line[2:3].strip()]
     assert names == ["label", "answer", "score", "compare", "agree"]
 
