@@ -16,7 +16,7 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.collect import Collector
 from judgekit.analysis.decision import Decision, decide_on, no_decision
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
-from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_depth, outcome_of
+from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_depth, outcome_of, where_ok
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.known import Known
 from judgekit.analysis.leakage import same_by_construction
@@ -250,7 +250,7 @@ class _Comparing:
         scores = _table(given_scores, partial(read_table, SCORES), "scores")
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
         _check_order(scores, quality)
-        quality = scaled(quality, self.outcome, notes=self.notes)
+        quality = where_ok(scaled(quality, self.outcome, notes=self.notes))
         self.ratings = named(quality)
         # Means of runs need each user's rating, the comparison one value per answer.
         if self.outcome.several:

@@ -422,7 +422,7 @@ def _asked_quality(answer: pd.DataFrame, only: Only, *, means_only: bool) -> pd.
     """Return the quality that is looked at, or its means."""
     for column in ("metric", "model"):
         answer = _keep(answer, column, only, "quality")
-    return _of_level(_where_ok(answer), ["run", "depth", "model", "metric"], means_only=means_only)
+    return _of_level(where_ok(answer), ["run", "depth", "model", "metric"], means_only=means_only)
 
 
 def _of_level(table: pd.DataFrame, keys: list[str], *, means_only: bool) -> pd.DataFrame:
@@ -456,7 +456,7 @@ def _keep(frame: pd.DataFrame, column: str, only: Only, name: str) -> pd.DataFra
     return frame[frame[column].isin(list(wanted))]
 
 
-def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
+def where_ok(answer: pd.DataFrame) -> pd.DataFrame:
     """Return quality whose values are undefined where the status says so."""
     # Ratings of people have no status.
     if "status" not in answer.columns:

@@ -55,11 +55,13 @@ def is_unpaired(ratings: pd.DataFrame) -> bool:
 
 
 def one_value(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Return ratings with one row for each answer: the mean of those that it has."""
+    """Return ratings with one row for each answer: the mean of those that it has, whatever the order of the rows."""
     names = ("run", "depth", "model", "metric", "mode", "query_id")
     keys = [name for name in names if name in ratings.columns]
     means = ratings.groupby(keys, dropna=False, sort=False)["value"].transform("mean")
-    return ratings.assign(value=means).drop_duplicates(keys, ignore_index=True)
+    # A user who left the thumb blank takes nothing from the rating of another.
+    rated_first = np.argsort(ratings["value"].isna().to_numpy(), kind="stable")
+    return ratings.assign(value=means).iloc[rated_first].drop_duplicates(keys, ignore_index=True)
 
 
 def unpaired_ratings(
