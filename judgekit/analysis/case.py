@@ -30,8 +30,10 @@ from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.rivals import Verdict, free_among, verdict
 from judgekit.analysis.unpaired import UnpairedRatings
-from judgekit.analysis.wording import Ranged, names_of
+from judgekit.analysis.wording import Ranged, correlation, names_of, ranged
+from judgekit.answers.direction import AS_NAMED, Directions
 from judgekit.data.questions import Repeats
+from judgekit.data.tables import ALL
 from judgekit.rules import DeclaredOutcome, Rules, Source, SourcedOutcome
 
 COEFFICIENT: Final = {CHOOSE_RUNS: POOLED, FIND_QUESTIONS: "concordance"}
@@ -132,6 +134,7 @@ class Case:
         kinds: which queries are of a kind, by its name.
         unchecked: whether answers were imported without saying which documents they were made from.
         unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
+        directions: what the user says of the direction of labelings.
         rows: which rows the questions of the panel stand for.
         repeats: how many rows and questions there are; None where the texts of questions are not known.
     """
@@ -148,6 +151,7 @@ class Case:
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     unchecked: bool = False
     unpaired: UnpairedRatings | None = None
+    directions: Directions = AS_NAMED
     rows: QuestionRows = field(default_factory=QuestionRows)
     repeats: Repeats | None = None
 
@@ -353,6 +357,8 @@ class Case:
         if follower.name in self.panel.unbounded:
             # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
             return ""
+        if self._backwards(follower):
+            return self._backwards(follower)
         may_be_best = np.array(self.panel.runs)[self.best.may_be_best]
         if not {*may_be_best.tolist()} & {*follower.picks}:
             return f"It picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse."
@@ -361,6 +367,24 @@ class Case:
         if follower.finding == MISLEADS:
             return "Choosing by it loses against a coin flip."
         return ""
+
+    def _backwards(self, follower: Follower) -> str:
+        """Return what may be wrong with scores of another tool that are shown to run against the answers, "" if not."""
+        r, name = follower.r, follower.name
+        # Of our own labelings the direction is known.
+        ours = name in self.background.needs or name in self.background.controls
+        if not r.high < 0 or ours or self.directions.said(name):
+            return ""
+        of_runs = [each for each in self.found.get("query", ()) if each.run == ALL]
+        over_questions = [each.value("r") for each in of_runs if self.panel.labelings[each.labeling] == name]
+        if not over_questions or np.isnan(over_questions[0]):
+            return ""
+        if over_questions[0] > 0:
+            return f"It follows {self.target} over questions, but runs against them between runs: it misleads."
+        return (
+            f"It runs against {self.target} (r {ranged(r, correlation)}), between runs and over questions: is lower"
+            f" better? Then give `--reverse {name}`; until then nothing is decided by it."
+        )
 
     @cached_property
     def eligible(self) -> list[Follower]:

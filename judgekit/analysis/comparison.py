@@ -27,7 +27,8 @@ from judgekit.analysis.repeats import QuestionRows, texts_in
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of, plural
-from judgekit.answers.declared import named, scaled
+from judgekit.answers.declared import named, scaled, turned
+from judgekit.answers.direction import AS_NAMED, Directions, question
 from judgekit.answers.imported import UNCHECKED, read_ratings
 from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
@@ -107,6 +108,8 @@ def compare(
     only: Mapping[str, Collection[Any]] | None = None,
     pairing: Pairing = "matched",
     queries: AsQueries | None = None,
+    reverse: Collection[str] = (),
+    as_given: Collection[str] = (),
     background: Background | None = None,
     progress: Progress = silent,
 ) -> Comparison:
@@ -136,6 +139,9 @@ def compare(
             flagged.
         queries: the questions, as for `judgekit.label`: rows whose conversation, text and language are equal are one
             question. A column ``text`` of either table does the same; without both each row counts as a question.
+        reverse: labelings, or the outcome, whose small values are the good ones. Of a wide table names and columns
+            ``NAME direction`` say it, too, where no tool disagrees; see `judgekit.answers.direction`.
+        as_given: those whose large values are the good ones, whatever their names say.
         background: what the tables do not say of themselves: costs and prices, who answered, kinds and groups.
         progress: is told about every panel (measure x metric x model x depth).
 
@@ -153,6 +159,7 @@ def compare(
         model=model,
         progress=progress,
         queries=queries,
+        directions=Directions(tuple(reverse), tuple(as_given)),
     )
     return work.compared(scores, quality)
 
@@ -170,6 +177,8 @@ class _Comparing:
     model: str | None
     progress: Progress
     queries: AsQueries | None = None
+    directions: Directions = AS_NAMED
+    lower: Collection[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     questions: Mapping[str, str] | None = None
     contradicting: int = 0
@@ -226,14 +235,16 @@ class _Comparing:
     def _taken_apart(self, given: AsScores | AsWide) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the scores and the outcome that wide tables of another tool hold."""
         by_run = given if isinstance(given, Mapping) else {"": given}
-        wide = taken_apart(by_run, self.outcome)  # type: ignore[arg-type]  # checked there
+        wide = taken_apart(by_run, self.outcome, self.directions)  # type: ignore[arg-type]  # checked there
         self.notes += wide.notes
+        self.lower = wide.lower
         return wide.scores, wide.quality
 
     def _tables(
         self, given_scores: AsScores | AsWide, given_quality: AsScores | None
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return both tables as they were given, and note what they say beside their values."""
+        given_wide = given_quality is None
         if given_quality is None:
             given_scores, given_quality = self._taken_apart(given_scores)
         if isinstance(given_scores, Evaluation):
@@ -251,6 +262,11 @@ class _Comparing:
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
         _check_order(scores, quality)
         quality = where_ok(scaled(quality, self.outcome, notes=self.notes))
+        if given_wide:
+            self.directions.check([*self.lower, *scores["labeling"], *named(quality)["metric"]])
+        else:
+            self._find_directions(scores, named(quality))
+        scores, quality = turned(scores, "labeling", self.lower), turned(quality, "metric", self.lower)
         self.ratings = named(quality)
         # Means of runs need each user's rating, the comparison one value per answer.
         if self.outcome.several:
@@ -265,6 +281,19 @@ class _Comparing:
             self.groups = _named_by("groups", column, self.background.groups, both)
         self._find_questions(both, parted=parted)
         return scores, at_every_depth(quality, scores, self._depths)
+
+    def _find_directions(self, scores: pd.DataFrame, quality: pd.DataFrame) -> None:
+        """Find out which labelings, and whether the outcome, are better where they are lower."""
+        self.directions.check([*scores["labeling"], *quality["metric"]])
+        self.lower = list(self.directions.reverse)
+        outcome = self.outcome.outcome
+        if outcome is None or outcome not in {*quality["metric"]} or self.directions.said(outcome):
+            return
+        if self.directions.of(outcome) == "asked":
+            raise UsageError(f"{outcome}: tools disagree on its direction; {question(outcome)}")
+        if self.directions.of(outcome) == "lower":
+            self.lower.append(outcome)
+            self.notes.append(f"{outcome}: lower is better; compared so.")
 
     def _find_questions(self, tables: Sequence[pd.DataFrame], *, parted: bool) -> None:
         """Find out which rows are one question, by what is known of their texts."""
@@ -392,6 +421,7 @@ class _Comparing:
             kinds=kinds,
             unchecked=bool(unchecked),
             unpaired=self._unpaired(cell, panel.runs),
+            directions=self.directions,
             rows=inputs.rows,
             repeats=self._repeats(inputs),
         )

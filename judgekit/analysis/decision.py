@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.case import Case
-from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.claims import Claim, about_all, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.controls import controls
 from judgekit.analysis.costs import ON_COSTS
 from judgekit.analysis.failing import ON_QUESTIONS_THAT_FAIL
@@ -29,6 +29,7 @@ from judgekit.analysis.shipping import (
 )
 from judgekit.analysis.two_levels import ON_BOTH_LEVELS
 from judgekit.analysis.unpaired import claims as unpaired_claims
+from judgekit.answers.direction import by_name
 from judgekit.data.questions import UNKNOWN
 from judgekit.notebook import NotebookRepr
 
@@ -196,6 +197,7 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
         yield Claim("point", f"{case.declared.point}.", qualifies=CHOICE)
     yield from case.background.outcome
     yield from counted_questions(case)
+    yield from reversed_scores(case)
 
 
 def counted_questions(case: Case) -> Iterator[Claim]:
@@ -210,3 +212,11 @@ def counted_questions(case: Case) -> Iterator[Claim]:
     # Declared groups say what belongs together, and ratings of live traffic are counted one by one.
     elif case.resamples.groups is None and case.unpaired is None and case.constant is None:
         yield replace(counted, sentence=UNKNOWN)
+
+
+def reversed_scores(case: Case) -> Iterator[Claim]:
+    """Yield that a labeling which was reversed because of these data is not tested by them."""
+    for name in case.panel.labelings:
+        if name in case.directions.reverse and case.background.needs.get(name) is None and by_name(name) != "lower":
+            said = f"You reversed {name}. If these data were the reason, only other questions can say how it follows."
+            yield Claim("reversed", said, name, qualifies=about_all(name))

@@ -5,6 +5,7 @@ A *point* is a hundredth of the outcome's scale (`judgekit.rules.DeclaredOutcome
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -74,6 +75,23 @@ def scaled(
     if parts:
         return pd.concat(parts)
     return table.assign(value=0.0, scale=UNIT.name)
+
+
+def turned(table: pd.DataFrame, column: str, names: Collection[str]) -> pd.DataFrame:
+    """Return scores (column ``labeling``) or quality (``metric``) with those turned round whose small values are good.
+
+    Quality stays on 0 to 1; scores change their sign.
+    """
+    if not names or not len(table):
+        return table
+    named_rows = table[column].isin(list(names)) if column in table.columns else pd.Series(RATING in names, table.index)
+    if not named_rows.any():
+        return table
+    top = 1.0 if column == "metric" else 0.0
+    other = table.assign(value=top - table["value"])
+    if "low" in table.columns and "high" in table.columns:
+        other = other.assign(low=top - table["high"], high=top - table["low"])
+    return table.where(~named_rows, other).astype(table.dtypes.to_dict())
 
 
 def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from judgekit.answers.direction import AS_NAMED, Direction, Directions, question
 from judgekit.data.fields import QUERY
 from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
@@ -27,6 +28,7 @@ MEASURE: Final = "score"
 _IDS: Final = (*QUERY["id"], "question_id", "example_id")
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
+_DIRECTION: Final = " direction"
 _EXPECTED: Final = f"a table with a row for each answer ({READABLE})"
 
 
@@ -38,21 +40,38 @@ class WideTable:
         scores: columns of `judgekit.data.tables.SCORES`, a labeling for each numeric column.
         quality: columns of `judgekit.data.tables.RATINGS`, the outcome.
         unused: columns that hold no numbers, and so are not compared.
+        lower: labelings, and perhaps the outcome, whose small values are the good ones.
+        asked: columns whose direction has to be said before anything is decided by them; they are not compared.
+        book_keeping: columns that say what an answer took; they are not compared.
     """
 
     scores: pd.DataFrame
     quality: pd.DataFrame
     unused: tuple[str, ...]
+    lower: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    book_keeping: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """What to say of columns that are not compared."""
+        notes = []
         if self.unused:
-            return [f"Columns without numbers are not compared: {', '.join(self.unused)}."]
-        return []
+            notes.append(f"Columns without numbers are not compared: {', '.join(self.unused)}.")
+        if self.book_keeping:
+            verb = "is" if len(self.book_keeping) == 1 else "are"
+            notes.append(f"{', '.join(self.book_keeping)} {verb} book-keeping: not compared.")
+        notes += [f"{name}: lower is better; compared so." for name in self.lower]
+        for name in self.asked:
+            notes.append(f"{name}: tools disagree on its direction; {question(name)}. Until then it is not compared.")
+        return notes
 
 
-def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: DeclaredOutcome) -> WideTable:
+def taken_apart(
+    tables: Mapping[str, str | Path | pd.DataFrame],
+    outcome: DeclaredOutcome,
+    directions: Directions = AS_NAMED,
+) -> WideTable:
     """Return wide tables as scores and quality.
 
     A question is known by a column of ids (``query_id``, ``id``, …), else by its text (``question``, ``user_input``,
@@ -62,6 +81,8 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
     Args:
         tables: files or tables by name.
         outcome: what is declared of the outcome; ``outcome`` names its column.
+        directions: what the user says of the direction of columns. A column ``NAME direction`` of the table says it,
+            too: False or ``lower`` if small values are the good ones.
 
     Raises:
         DataError: no column tells questions apart, or two rows are about the same question and run; with the line.
@@ -81,27 +102,63 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
 
     # What names the row, or how it was made, is no score of it.
     others = {column, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
+    others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
+    directions.check(name for name in columns if name not in others or name == outcome.outcome)
+    turned = {name: directions.of(name, _in_file(table, name)) for name in columns}
+    if turned[outcome.outcome] == "asked":
+        raise UsageError(f"{outcome.outcome}: tools disagree on its direction; {question(outcome.outcome)}")
     scores: list[pd.DataFrame] = []
     unused: list[str] = []
+    asked: list[str] = []
+    book_keeping: list[str] = []
+    lower = [outcome.outcome] if turned[outcome.outcome] == "lower" else []
     for name in columns:
         if name in others:
             continue
         values = _numbers(table[name])
         if values is None:
             unused.append(name)
+        elif turned[name] == "asked":
+            asked.append(name)
+        elif turned[name] == "not a score":
+            book_keeping.append(name)
         else:
+            if turned[name] == "lower":
+                lower.append(name)
             # An empty cell is a missing score: as a 0 it would count against the answer.
             scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
     if not scores:
+        if asked:
+            raise UsageError(f"{asked[0]}: tools disagree on its direction; {question(asked[0])}")
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
     quality = keys.assign(metric=outcome.outcome, value=table[outcome.outcome])
-    asked = _first_of(_QUESTIONS, columns)
-    if asked is not None:
-        quality["text"] = table[asked].map(lambda cell: cell if isinstance(cell, str) else "")
+    texts = _first_of(_QUESTIONS, columns)
+    if texts is not None:
+        quality["text"] = table[texts].map(lambda cell: cell if isinstance(cell, str) else "")
     if outcome.cluster is not None:
         quality[outcome.cluster] = table[outcome.cluster] if outcome.cluster in columns else None
     joined = pd.concat(scores, ignore_index=True)
-    return WideTable(joined[["labeling", "run", "measure", "query_id", "value"]], quality, tuple(unused))
+    return WideTable(
+        scores=joined[["labeling", "run", "measure", "query_id", "value"]],
+        quality=quality,
+        unused=tuple(unused),
+        lower=tuple(lower),
+        asked=tuple(asked),
+        book_keeping=tuple(book_keeping),
+    )
+
+
+def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
+    """Return the direction of a column as the table says it; None where it does not."""
+    column = name + _DIRECTION
+    if column not in table.columns:
+        return None
+    cells = {str(cell).strip().casefold() for cell in table[column] if cell is not None and str(cell) not in NULLS}
+    if cells <= {"false", "lower", "0", "minimize"} and cells:
+        return "lower"
+    if cells <= {"true", "higher", "1", "maximize"} and cells:
+        return "higher"
+    raise DataError(f"column {column!r} must say True or False, or higher or lower, alike in all rows")
 
 
 _PLACE, _TABLE = "\0place", "\0table"

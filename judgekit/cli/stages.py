@@ -30,6 +30,7 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.answers.direction import Directions
     from judgekit.data.labelings import Labeling
     from judgekit.job import Job
     from judgekit.metrics import Evaluation
@@ -364,6 +365,14 @@ def compare(
     queries: Annotated[
         Path | None, typer.Option(help="File of queries: rows that ask the same are one question.")
     ] = None,
+    reverse: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Metric whose small values are the good ones; repeat."),
+    ] = None,
+    as_given: Annotated[
+        list[str] | None,
+        typer.Option("--as-given", metavar="NAME", help="Metric whose large values are the good ones; repeat."),
+    ] = None,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -390,6 +399,7 @@ def compare(
     from judgekit.analysis.background import Background
     from judgekit.analysis.claims import WIDTH, wrapped
     from judgekit.analysis.comparison import compare as compare_tables
+    from judgekit.answers.direction import Directions
     from judgekit.data.files import check_target
 
     if out is not None:
@@ -403,11 +413,18 @@ def compare(
         elif quality:
             given = _of_tables(scores, quality, rules, outcome)
         else:
-            given = _of_wide(scores, rules, outcome)
+            given = _of_wide(scores, rules, outcome, Directions(reverse or (), as_given or ()))
     inputs = made_from({}, read)
     background = Background(grades=given.graded, questions=given.questions)
     comparison = compare_tables(
-        given.scores, given.quality, given.rules, outcome=given.outcome, queries=queries, background=background
+        given.scores,
+        given.quality,
+        given.rules,
+        outcome=given.outcome,
+        queries=queries,
+        reverse=given.lower or reverse or (),
+        as_given=as_given or (),
+        background=background,
     )
     if out is not None:
         save_table(comparison.table, out, inputs)
@@ -436,6 +453,7 @@ class _Given:
         graded: people's grades of the answers, if these are the outcome.
         questions: by query id the id of its question, where the tables come with their queries.
         left_out: what of the files is not used, as sentences.
+        lower: metrics to reverse in the comparison.
     """
 
     scores: pd.DataFrame
@@ -445,6 +463,7 @@ class _Given:
     graded: pd.DataFrame | None = None
     questions: Mapping[str, str] | None = None
     left_out: Sequence[str] = ()
+    lower: Sequence[str] = ()
 
 
 def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: DeclaredOutcome) -> _Given:
@@ -478,12 +497,17 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     return _Given(scored, answered, rules, outcome, left_out=left_out)
 
 
-def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome) -> _Given:
+def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions) -> _Given:
     """Take any tool's tables apart: a row for each answer, a column for each metric."""
+    from judgekit.answers.declared import turned
     from judgekit.answers.wide import taken_apart
 
-    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome)
-    return _Given(wide.scores, wide.quality, rules, outcome, left_out=wide.notes)
+    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome, directions)
+    # What the user does not say, but a name or the file, is turned here.
+    told = [name for name in wide.lower if name not in directions.reverse]
+    scored = turned(wide.scores, "labeling", told)
+    lower = [*directions.reverse, *(name for name in told if name == outcome.outcome)]
+    return _Given(scored, wide.quality, rules, outcome, left_out=wide.notes, lower=lower)
 
 
 def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOutcome) -> _Given:

@@ -48,4 +48,3 @@ def test_a_blank_thumb_takes_nothing_from_another_users():
         assert found.loc["q1", "value"] == 1
         assert found.loc["q1", "status"] == "ok"
         assert np.isnan(found.loc["q2", "value"])
-
