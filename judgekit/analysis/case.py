@@ -29,6 +29,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.rivals import Verdict, free_among, verdict
+from judgekit.analysis.samples import Sampled
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged, correlation, names_of, ranged
 from judgekit.answers.direction import AS_NAMED, Directions
@@ -135,6 +136,7 @@ class Case:
         unchecked: whether answers were imported without saying which documents they were made from.
         unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
         directions: what the user says of the direction of labelings.
+        sampled: what several answers to a question say of chance; None where each has one.
         rows: which rows the questions of the panel stand for.
         repeats: how many rows and questions there are; None where the texts of questions are not known.
     """
@@ -152,6 +154,7 @@ class Case:
     unchecked: bool = False
     unpaired: UnpairedRatings | None = None
     directions: Directions = AS_NAMED
+    sampled: Sampled | None = None
     rows: QuestionRows = field(default_factory=QuestionRows)
     repeats: Repeats | None = None
 

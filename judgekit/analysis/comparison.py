@@ -24,12 +24,13 @@ from judgekit.analysis.measures import cutoff_of
 from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
 from judgekit.analysis.primary import Primary, choose_primary
 from judgekit.analysis.repeats import QuestionRows, texts_in
+from judgekit.analysis.samples import Sampled, column_of, means_of, sampled
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of, plural
 from judgekit.answers.declared import named, scaled, turned
 from judgekit.answers.direction import AS_NAMED, Directions, question
-from judgekit.answers.imported import UNCHECKED, read_ratings
+from judgekit.answers.imported import UNCHECKED, completed, read_ratings
 from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
@@ -186,6 +187,7 @@ class _Comparing:
     known: set[tuple[str, str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     ratings: pd.DataFrame = field(default_factory=pd.DataFrame)
+    samples: pd.DataFrame | None = None
 
     def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
         """Return the comparison of two tables."""
@@ -268,6 +270,8 @@ class _Comparing:
             self._find_directions(scores, named(quality))
         scores, quality = turned(scores, "labeling", self.lower), turned(quality, "metric", self.lower)
         self.ratings = named(quality)
+        self.samples = quality if column_of(quality) is not None else None
+        scores, quality = means_of(scores), means_of(quality)
         # Means of runs need each user's rating, the comparison one value per answer.
         if self.outcome.several:
             quality = one_value(quality)
@@ -422,10 +426,18 @@ class _Comparing:
             unchecked=bool(unchecked),
             unpaired=self._unpaired(cell, panel.runs),
             directions=self.directions,
+            sampled=self._sampled(cell, panel.runs, inputs.rows),
             rows=inputs.rows,
             repeats=self._repeats(inputs),
         )
         return decide_on(case)
+
+    def _sampled(self, cell: Primary, runs: Sequence[str], rows: QuestionRows) -> Sampled | None:
+        """Return what several answers to a question say of chance; None where each has one."""
+        if self.samples is None:
+            return None
+        answers = _of_cell(of_mode(completed(self.samples, set(runs), {cell.depth}), cell.mode or None), cell)
+        return sampled(answers[answers["depth"] == cell.depth], runs, rows.question, self.rules)
 
     def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
         """Return the means of ratings that are about one run each; None where questions compare the runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from judgekit.analysis.graded import claims as graded_claims
 from judgekit.analysis.keeping import BIASES, KEEP, ON_EACH_LABELING, ON_THE_LABELS_TO_KEEP, about_labels
 from judgekit.analysis.nesting import nested
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
+from judgekit.analysis.samples import Sampled, claims as sample_claims
 from judgekit.analysis.shipping import (
     CHOICE,
     ON_EACH_RUN,
@@ -29,6 +31,7 @@ from judgekit.analysis.shipping import (
 )
 from judgekit.analysis.two_levels import ON_BOTH_LEVELS
 from judgekit.analysis.unpaired import claims as unpaired_claims
+from judgekit.analysis.wording import correlation
 from judgekit.answers.direction import by_name
 from judgekit.data.questions import UNKNOWN
 from judgekit.notebook import NotebookRepr
@@ -197,6 +200,9 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
         yield Claim("point", f"{case.declared.point}.", qualifies=CHOICE)
     yield from case.background.outcome
     yield from counted_questions(case)
+    if case.sampled is not None:
+        yield from sample_claims(case.sampled, first, _LAST)
+        yield from of_single_answers(case, case.sampled)
     yield from reversed_scores(case)
 
 
@@ -220,3 +226,13 @@ def reversed_scores(case: Case) -> Iterator[Claim]:
         if name in case.directions.reverse and case.background.needs.get(name) is None and by_name(name) != "lower":
             said = f"You reversed {name}. If these data were the reason, only other questions can say how it follows."
             yield Claim("reversed", said, name, qualifies=about_all(name))
+
+
+def of_single_answers(case: Case, found: Sampled) -> Iterator[Claim]:
+    """Yield what r would be of single answers: numbers of answers differ between experiments, and so does r."""
+    kept = case.kept
+    if kept is None or math.isnan(found.share.value):
+        return
+    single = kept.r.value * math.sqrt(max(found.narrowing, 0.0))
+    said = f"r {correlation(kept.r.value)} holds for means of these answers; of single answers it would be about"
+    yield Claim("single answers", f"{said} {correlation(single)}.", kept.name, value=single)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.questions import joined
-from judgekit.data.tables import ALL, Status
+from judgekit.data.tables import ALL, SAMPLES, Status
 from judgekit.errors import DataError
 
 _KEYS: Final = ("labeling", "run", "measure", "depth", "model", "metric", "mode")
@@ -139,7 +139,9 @@ def refuse_twice(rows: pd.DataFrame, keys: list[str]) -> None:
     if len(twice):
         row = twice.iloc[0]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
-        raise DataError("two values for " + ", ".join(f"{name} {str(row[name])!r}" for name in names))
+        about = ", ".join(f"{name} {str(row[name])!r}" for name in names)
+        cure = f"several answers to a question need a column {SAMPLES[0]!r} that numbers them"
+        raise DataError(f"two values for {about}: {cure}")
 
 
 def texts_in(tables: Iterable[pd.DataFrame]) -> Iterator[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, UNDECLARED, Status, Table
+from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, Status, Table
 from judgekit.errors import DataError
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
@@ -204,7 +204,8 @@ def _ratings(
         status = np.where(unrated, Status.UNASKED.value, Status.OK.value)
         reason = np.where(unrated, "not rated", "")
         table = table.assign(status=pd.array(status, dtype="str"), reason=pd.array(reason, dtype="str"))
-    keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
+    names = ("run", "depth", "query_id", "metric", "model", "mode", *SAMPLES)
+    keys = [key for key in names if key in table.columns]
     # Several people may rate one answer only where a column says who they are.
     if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
@@ -302,7 +303,10 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
     twice = table[table.duplicated(keys)]
     if len(twice):
         place = ", ".join(f"{key} {twice[key].iloc[0]!s}" for key in keys)
-        raise DataError(f"two {what} for {place}", path, line_of(twice))
+        hint = ". Several answers to a question: give each a query id of its own, with the same text"
+        if what == "values":
+            hint = f". Several answers to a question: number them in a column {SAMPLES[0]!r}"
+        raise DataError(f"two {what} for {place}{hint}", path, line_of(twice))
 
 
 def line_of(rows: pd.DataFrame) -> int | None:

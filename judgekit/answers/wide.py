@@ -19,6 +19,7 @@ from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
 from judgekit.data.records import NULLS, READABLE, as_number
 from judgekit.data.sources import stem
+from judgekit.data.tables import SAMPLES
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import form_of
@@ -98,10 +99,11 @@ def taken_apart(
     column = id_column or _first_of(_QUESTIONS, columns)
     if column is None:
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*_IDS, *_QUESTIONS))}")
-    keys = _keys(table, column, run_column, by_text=id_column is None)
+    sample = _first_of(SAMPLES, columns)
+    keys = _keys(table, column, run_column, sample, by_text=id_column is None)
 
     # What names the row, or how it was made, is no score of it.
-    others = {column, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
+    others = {column, run_column, sample, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
     others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
     directions.check(name for name in columns if name not in others or name == outcome.outcome)
     turned = {name: directions.of(name, _in_file(table, name)) for name in columns}
@@ -139,7 +141,7 @@ def taken_apart(
         quality[outcome.cluster] = table[outcome.cluster] if outcome.cluster in columns else None
     joined = pd.concat(scores, ignore_index=True)
     return WideTable(
-        scores=joined[["labeling", "run", "measure", "query_id", "value"]],
+        scores=joined[["labeling", *keys.columns, "measure", "value"]],
         quality=quality,
         unused=tuple(unused),
         lower=tuple(lower),
@@ -182,22 +184,28 @@ def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def _keys(table: pd.DataFrame, column: str, run_column: str | None, *, by_text: bool) -> pd.DataFrame:
-    """Return query id and run of each row; two rows may not have the same."""
-    places: dict[tuple[str, str], str] = {}
+def _keys(
+    table: pd.DataFrame, column: str, run_column: str | None, sample: str | None, *, by_text: bool
+) -> pd.DataFrame:
+    """Return query id and run of each row, and its sample where there are several; no two rows have all the same."""
+    places: dict[tuple[str, str, str], str] = {}
+    samples = [""] * len(table) if sample is None else table[sample].astype(str)
     runs = table[_TABLE] if run_column is None else table[run_column].fillna("")
-    for value, run, table_run, place in zip(table[column], runs, table[_TABLE], table[_PLACE], strict=True):
+    cells = zip(table[column], runs, table[_TABLE], samples, table[_PLACE], strict=True)
+    for value, run, table_run, number, place in cells:
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{place}: {column} must be a text that tells questions apart, not {value!r}")
         # Ids hold no white space; the same text is the same question in every table.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
-        key = query_id, str(run or table_run)
+        key = query_id, str(run or table_run), number
         # Two answers of one run to one question: which of them counts nobody says.
         if key in places:
             same = f"{places[key]} ({column} {value[:60]!r}, run {key[1]!r})"
-            raise DataError(f"{place}: the same question and run as {same}")
+            cure = f"Several answers to a question: number them in a column {SAMPLES[0]!r}"
+            raise DataError(f"{place}: the same question and run as {same}. {cure}")
         places[key] = place
-    return pd.DataFrame(list(places), columns=["query_id", "run"])
+    keys = pd.DataFrame(list(places), columns=["query_id", "run", SAMPLES[0]])
+    return keys if sample is not None else keys.drop(columns=SAMPLES[0])
 
 
 def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:

@@ -355,6 +355,8 @@ RATINGS: Final = Table(
 """A quality table as people keep one: what there is only one of need not stand in every row."""
 RATED: Final = ("value", "rating", "stars", "thumb", "thumbs", "vote", "feedback")
 """Columns of a table of answers that hold people's ratings of them."""
+SAMPLES: Final = ("sample", "epoch")
+"""Columns that tell several answers of a run to one question apart."""
 RATERS: Final = ("user", "user_id", "session", "session_id")
 """Columns of ratings that say who gave them."""
 ANSWERS: Final = Table(
