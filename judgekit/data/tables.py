@@ -357,6 +357,10 @@ RATED: Final = ("value", "rating", "stars", "thumb", "thumbs", "vote", "feedback
 """Columns of a table of answers that hold people's ratings of them."""
 SAMPLES: Final = ("sample", "epoch")
 """Columns that tell several answers of a run to one question apart."""
+BY_AN_LLM: Final = " (by an LLM)"
+"""What the name of a metric ends with whose values an LLM gave, and not people."""
+BY_CODE: Final = " (by code)"
+"""What the name of a rating ends with that a program gave."""
 RATERS: Final = ("user", "user_id", "session", "session_id")
 """Columns of ratings that say who gave them."""
 ANSWERS: Final = Table(

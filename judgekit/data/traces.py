@@ -26,7 +26,7 @@ from judgekit.data.forms import content_id, records
 from judgekit.data.forms.entry import passage_of
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.runs import Run
-from judgekit.data.tables import id_problem
+from judgekit.data.tables import BY_AN_LLM, BY_CODE, id_problem
 from judgekit.data.trec import write_run
 from judgekit.errors import DataError
 from judgekit.spec import Spec, slug
@@ -35,6 +35,8 @@ _EXPECTED: Final = "spans in OpenInference terms (Phoenix) or a Langfuse export:
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIEVING: Final = ("RETRIEVER", "RERANKER")
 _WHOLE: Final = "TRACE"
+_RATED_BY: Final = {"LLM": BY_AN_LLM, "CODE": BY_CODE}
+"""How the name of an annotation ends whose kind says that nobody gave it."""
 _QUESTIONS: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
 _ANSWERS: Final = ("answer", "output", "response", "result", "text", "content", "messages")
 
@@ -198,7 +200,9 @@ def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
             "is an annotation without its span_id, which Phoenix keeps as the index of the table: call reset_index()"
             " before to_json(…), or write it with to_parquet(…) or to_csv(…) and its index"
         )
-    return about, _id(fields, "rating") or "rating", value
+    # A name that says so keeps an evaluator's values apart from a person's of the same name.
+    name = (_id(fields, "rating") or "rating") + _RATED_BY.get(str(fields.get("annotator_kind")).upper(), "")
+    return about, name, value
 
 
 def _step(fields: Mapping[str, Any]) -> _Step:

@@ -1,4 +1,4 @@
-"""What `judgekit init` finds known of answers: people's ratings, else what an application answered."""
+"""What `judgekit init` finds known of answers: ratings, else what an application answered."""
 
 from __future__ import annotations
 

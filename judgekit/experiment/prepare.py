@@ -28,7 +28,7 @@ from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
 from judgekit.data.questions import PARTED, Repeats, joined, questions_of, repeats_of
 from judgekit.data.streams import note_read
-from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
+from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
@@ -249,7 +249,10 @@ def _sourced(config: Config, answering: Answering | None, existing: Sequence[str
     if name in existing:
         return replace(declared, outcome=str(config.analysis.primary), source="trusted")
     if answering is None or name not in answers.metrics:
-        return replace(declared, source="people")
+        # Ratings are people's where their names do not say otherwise.
+        if name.endswith(BY_AN_LLM):
+            return replace(declared, source="llm")
+        return replace(declared, source="" if name.endswith(BY_CODE) else "people")
     metric = answering.metrics[answers.metrics.index(name)]
     # Scales are those of ratings: a metric gives values from 0 to 1.
     declared = replace(declared, outcome=metric.name, scale=None)

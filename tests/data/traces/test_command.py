@@ -51,3 +51,21 @@ def test_traces_are_not_written_over_other_files(judgekit: Judgekit, tmp_path: P
     assert judgekit("traces", "traces.jsonl", "--out", "made").code == 0
     assert judgekit("traces", "nowhere.jsonl", "--out", "x").code == 2
     assert "expected spans in OpenInference terms" in judgekit("traces", "dense.trec", "--out", "x").err
+
+
+def test_a_decision_on_an_llms_annotations_says_whose_they_are(judgekit: Judgekit, tmp_path: Path) -> None:
+    rows: list[Record] = []
+    for i in range(30):
+        for run in ("dense", "sparse"):
+            trace = f"{run}{i}"
+            rows += spans(trace, f"When was mill {i} burnt?", "1850", i, run)
+            result = {"score": float((i + len(run)) % 3 == 0)}
+            rows.append({"span_id": f"{trace}-root", "name": "helpful", "annotator_kind": "LLM", "result": result})
+    lines(tmp_path / "spans.jsonl", rows)
+    judgekit("traces", "spans.jsonl", "--out", "data", code=0)
+    experiment = tmp_path / "data" / "experiment.toml"
+    edited(experiment, "http://localhost:8000/v1", URL)
+    experiment.write_text(experiment.read_text() + "resamples = 100\n")
+    said = " ".join(judgekit("run", "data/experiment.toml", "--out", "results").out.split())
+    assert "Answers are rated by an LLM, not checked by people." in said
+    assert "New answers need new ratings" not in said

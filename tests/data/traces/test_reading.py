@@ -264,3 +264,15 @@ def test_spans_that_phoenix_wrote_hold_what_was_retrieved(files: tuple[str, str]
 def test_annotations_that_phoenix_wrote_without_their_index_are_refused() -> None:
     with pytest.raises(DataError, match="call reset_index"):
         jk.read_traces([OF_PHOENIX / "spans.jsonl", OF_PHOENIX / "annotations-without-index.jsonl"])
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_an_llm_or_code_annotated_is_not_called_a_persons(backwards: bool, tmp_path: Path) -> None:
+    own = [
+        {"span_id": "t1-root", "name": "helpful", "annotator_kind": kind, "result": {"score": value}}
+        for kind, value in (("LLM", 0), ("CODE", 0), ("HUMAN", 1))
+    ]
+    rows = [row for row in PHOENIX if row.get("annotator_kind") is None]
+    found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*rows, *(own[::-1] if backwards else own)]))
+    values = dict(zip(found.ratings["metric"], found.ratings["value"], strict=True))
+    assert values == {"helpful (by an LLM)": 0, "helpful (by code)": 0, "helpful": 1}
