@@ -54,7 +54,8 @@ class Background:
         kinds: the kind of each question, in the place of the column ``by`` of the rules.
         groups: the group of each question, in the place of their column ``groups``.
         questions: by query id the id of its question, the same for rows that ask the same; None where texts are not
-            known. ``contradicting`` questions have rows with different reference answers.
+            known. ``contradicting`` questions have rows with different reference answers, ``gold`` ones with different
+            relevant documents.
         lists: the runs themselves, where they are known: answers to equal lists are equal, and measures that only count
             documents are flagged where lists are nested.
         unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
@@ -82,6 +83,7 @@ class Background:
     groups: Mapping[str, str] | None = None
     questions: Mapping[str, str] | None = None
     contradicting: int = 0
+    gold: int = 0
     lists: Sequence[Run] = ()
     unanswerable: Collection[str] = ()
     quality: str = ""

@@ -336,7 +336,7 @@ class _Comparing:
         if self.questions is None:
             return None
         ids = inputs.rows.rows_of(inputs.queries)
-        return Repeats.of(self.questions, ids, self.contradicting)
+        return Repeats.of(self.questions, ids, self.contradicting, self.background.gold)
 
     def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return both tables without the questions that nothing answers, and note how many there are."""

@@ -87,17 +87,19 @@ class Repeats:
         rows: query ids.
         questions: the different questions that they ask.
         contradicting: questions whose rows have different reference answers.
+        gold: questions whose rows have different relevant documents.
     """
 
     rows: int = 0
     questions: int = 0
     contradicting: int = 0
+    gold: int = 0
 
     @classmethod
-    def of(cls, questions: Mapping[str, str], ids: Iterable[str], contradicting: int = 0) -> Repeats:
+    def of(cls, questions: Mapping[str, str], ids: Iterable[str], contradicting: int = 0, gold: int = 0) -> Repeats:
         """Count some queries and their questions."""
         own = set(ids)
-        return cls(len(own), len({questions.get(query_id, query_id) for query_id in own}), contradicting)
+        return cls(len(own), len({questions.get(query_id, query_id) for query_id in own}), contradicting, gold)
 
     @property
     def any(self) -> bool:
@@ -114,11 +116,13 @@ class Repeats:
 
     @property
     def contradiction(self) -> str:
-        """That rows of one question differ in their reference answers, as a sentence; "" where none do."""
-        if not self.contradicting:
-            return ""
-        texts = "repeated text has" if self.contradicting == 1 else "repeated texts have"
-        return f'{self.contradicting:,} {texts} different reference answers: groups = "{PARTED}" parts them.'
+        """That rows of one question differ in what is right for them, as a sentence; "" where none do."""
+        differing = {"reference answers": self.contradicting, "relevant documents": self.gold}
+        parts = []
+        for what, count in differing.items():
+            if count:
+                parts.append(f"{count:,} repeated {'text has' if count == 1 else 'texts have'} different {what}")
+        return f'{"; ".join(parts)}: groups = "{PARTED}" parts them.' if parts else ""
 
 
 def contradicting(questions: Mapping[str, str], said: Mapping[str, AbstractSet[str] | Sequence[str]]) -> int:

@@ -142,3 +142,18 @@ def test_tables_are_compared_by_the_texts_of_their_queries(judgekit: Judgekit) -
     known = json.loads(judgekit(*tables, "--queries", "q.jsonl", code=0).out)["decision"]["claims"]
     assert not any(claim["kind"] == "choose" and claim["shown"] for claim in known)
     assert any(claim["kind"] == "choose" and claim["shown"] for claim in unknown)
+
+
+def test_rows_of_one_question_that_contradict_each_other_are_counted_with_the_cure(judgekit: Judgekit) -> None:
+    make(2)
+    gold = Path("g.qrels").read_text()
+    Path("g.qrels").write_text(gold.replace("q00-1 0 d0 1", "q00-1 0 x0 1").replace("q01-1 0 d1 1", "q01-1 0 x1 1"))
+    queries = Path("q.jsonl").read_text().splitlines()
+    other = [line.replace('["n5"]', '["m5"]') if '"q05-1"' in line else line for line in queries]
+    Path("q.jsonl").write_text("".join(f"{line}\n" for line in other))
+    labelers = '[[labelers]]\nkind = "provenance"\nqrels = "g.qrels"\n[[labelers]]'
+    Path("e.toml").write_text(Path("e.toml").read_text().replace("[[labelers]]", labelers, 1))
+    said = json.loads(judgekit("run", "e.toml", "--out", "out", "--json").out)
+    counted = next(claim["sentence"] for claim in said["decision"]["claims"] if claim["kind"] == "questions")
+    assert "1 repeated text has different reference answers; 2 repeated texts have different relevant" in counted
+    assert 'groups = "none" parts them' in counted
