@@ -92,8 +92,8 @@ def pairs() -> int:
     return sum(len(set().union(*(run[query] for run in runs))) for query in contexts.ids())
 
 
-def write(folder: Path, endpoint: argparse.Namespace) -> Path:
-    """Write what `judgekit run` needs, and return the experiment file."""
+def write_data(folder: Path) -> None:
+    """Write questions, passages, the reader's answers, runs and gold passages."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = contexts.kinds()
     queries = [row | {"kind": kinds[row["query_id"]]} for row in contexts.queries().to_dict("records")]
@@ -110,6 +110,11 @@ def write(folder: Path, endpoint: argparse.Namespace) -> Path:
         )
     golds = [(query, doc) for query, docs in contexts.gold().items() for doc in docs]
     (folder / "gold.qrels").write_text("".join(f"{query} 0 {doc} 1\n" for query, doc in golds))
+
+
+def write(folder: Path, endpoint: argparse.Namespace) -> Path:
+    """Write what `judgekit run` needs, and return the experiment file."""
+    write_data(folder)
     experiment = folder / "experiment.toml"
     experiment.write_text(
         EXPERIMENT.format(
