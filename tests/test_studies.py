@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from judgekit.data.runs import Run
-from studies import bioasq, contexts, judged, page, pairs, source
+from studies import bioasq, contexts, judged, kept, page, pairs, small_model, source
 from studies.pairs import Setting
 from tests.servers import FaultServer, openai_error
 
@@ -293,3 +293,51 @@ def test_the_page_is_what_the_studies_make(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_the_page_is_short() -> None:
     assert len((page.DOCS / "study.md").read_text().split()) <= 2500
+
+
+@pytest.mark.more
+def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
+    put: Put, tmp_path: Path, fault_server: FaultServer
+) -> None:
+    put(multihop_files(4))
+    fault_server.answer = lambda body, seen: "Ada" if "short answer" in str(body) else "Yes"
+    published = tmp_path / "published"
+    given = [
+        "--limit",
+        "3",
+        "--block",
+        "2",
+        "--labelers",
+        "eRAG",
+        "judge",
+        "--kept",
+        str(published / "replies.jsonl.gz"),
+    ]
+    asked = [*given, "--out", str(tmp_path / "first"), "--url", fault_server.base_url, "--publish", str(published)]
+    assert small_model.main(asked) == 0
+    sent = len(fault_server.seen)
+    assert sent == len(set(map(str, fault_server.seen))), "both experiments share their requests"
+    names = {path.name for path in published.iterdir()}
+    assert {"replies.jsonl.gz", "eRAG.qrels", "judge.qrels", "comparison-small.csv", "claims-Llama-3-8B.csv"} <= names
+    replies = kept.read(published / "replies.jsonl.gz")
+    assert len(replies) == sent
+    assert "Bridge" not in json.dumps(replies)
+    first = {path.name: path.read_bytes() for path in published.iterdir()}
+    # A new folder and an address that nobody listens at: all of it comes from what was published.
+    again = [*given, "--out", str(tmp_path / "again"), "--url", "http://127.0.0.1:9/v1", "--publish", str(published)]
+    assert small_model.main(again) == 0
+    assert len(fault_server.seen) == sent
+    assert {path.name: path.read_bytes() for path in published.iterdir()} == first
+
+
+def test_a_server_that_does_not_start_is_said_with_what_it_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "llama-server"
+    program.write_text("#!/bin/sh\necho no such model; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(small_model, "install", lambda folder: (program, tmp_path / "model.gguf"))
+    server = small_model.ModelServer(tmp_path, wait_s=20)
+    with pytest.raises(source.SourceError, match=r"(?s)not ready .*server\.log ends with:.*no such model"):
+        server.start()
+    server.stop()
