@@ -51,6 +51,7 @@ namespace = {namespace}
 model = {model}
 params = {{ temperature = 0 }}
 concurrency = {slots}
+timeout_s = 900
 {labelers}
 [[labelers]]
 name = "gold"
