@@ -49,7 +49,15 @@ Contriever = "Contriever.trec"
 base_url = {url}
 namespace = {namespace}
 model = {model}
-params = {{ temperature = 0 }}
+params = {{ temperature = 0, max_tokens = 64 }}
+concurrency = {slots}
+timeout_s = 900
+
+[endpoints.grading]
+base_url = {url}
+namespace = {namespace}
+model = {model}
+params = {{ temperature = 0, max_tokens = 192 }}
 concurrency = {slots}
 timeout_s = 900
 {labelers}
@@ -75,13 +83,13 @@ primary = "nDCG@5"
 by = "kind"
 """
 LABELERS = {
-    "eRAG": 'kind = "utility"\nprompt = "answer-short"\nquality = "contains"',
-    "judge": 'kind = "judge"',
-    "judge-logprobs": 'kind = "judge"\nread = "logprobs"',
-    "graded": 'kind = "judge"\nprompt = "graded"',
+    "eRAG": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nquality = "contains"',
+    "judge": 'kind = "judge"\nendpoint = "small"',
+    "judge-logprobs": 'kind = "judge"\nendpoint = "small"\nread = "logprobs"',
+    "graded": 'kind = "judge"\nendpoint = "grading"\nprompt = "graded"',
 }
 ANSWERS = {
-    "small": 'prompt = "answer-short"\ndepths = [1, 5]',
+    "small": 'endpoint = "small"\nprompt = "answer-short"\ndepths = [1, 5]',
     "Llama-3-8B": 'import = "answers.jsonl"\nanswered_by = "Llama-3-8B"\ndepths = [5]',
 }
 
