@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import chain
 
-from studies import page, sections
+from studies import page, sections, small_model
 from studies.source import COMMITS, SourceError
 
 LICENCES = {
@@ -27,14 +27,15 @@ def whole() -> str:
     parts = chain(
         ["# Studies on public data"],
         sections.headline(found),
+        sections.judging(),
         sections.choosing(found),
         sections.indexes(found),
         sections.twice(found),
         sections.snippets(),
         sections.construction(found),
         sections.unanswerable(),
-        sections.judging(),
         sections.usefulness(),
+        small_model.place(),
         sections.gap(),
         ["## Tables"],
         sections.repositories(found),

@@ -20,7 +20,7 @@ from urllib.error import HTTPError
 
 REPLIES = Path(__file__).with_name("small") / "replies.jsonl.gz"
 DECIDING = ("model", "messages", "prompt", "max_tokens", "max_completion_tokens", "logprobs", "seed")
-"""Members of a body on which the reply depends here. Constraints are not: this model was asked without any."""
+"""Members of a body on which the reply depends here. Constraints are not: the server ignored them."""
 DROPPED = ("id", "created", "timings", "object", "system_fingerprint")
 """Members of a reply that say nothing of what the model said."""
 
@@ -46,9 +46,13 @@ def keep(exported: Path, path: Path) -> int:
     with exported.open() as lines:
         for line in lines:
             record = json.loads(line)
+            sent = record["sent"] or record["body"]
+            # What was held to a form is another reply than the one that is kept.
+            if "response_format" in json.loads(sent):
+                continue
             reply = json.loads(record["reply"])
             said = {name: value for name, value in reply.items() if name not in DROPPED}
-            kept[key_of(record["sent"] or record["body"])] = said
+            kept[key_of(sent)] = said
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in sorted(kept.items()))
     path.write_bytes(gzip.compress(text.encode(), mtime=0))

