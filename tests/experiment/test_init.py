@@ -318,7 +318,8 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown query": (lambda folder: edited(folder / "poor.trec", "q5 ", "q4x "), "1 of its 6 queries missing"),
     "question twice": (
         lambda folder: edited(folder / "queries.jsonl", "Borvik", "Arlen"),
-        "1 of the 6 questions repeat the text",
+        "note: 6 rows, 5 different questions (repeated texts are one question): all limits count 5.\n"
+        'note: 1 repeated text has different reference answers: groups = "none" parts them.\n',
     ),
     "few answers": (
         lambda folder: table(
