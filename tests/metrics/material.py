@@ -15,6 +15,7 @@ EVERY = (
     " nDCG(judged_only=True)@2 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR"
     " ERR@3 ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2)"
     " Judged Judged@3 SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1)"
+    " UDCG UDCG@3 UDCG(gain=2.0)@3 UDCG(harm=0.5)@4 UDCG(gain=0.5,harm=3.0)"
 )
 """Every measure, with every parameter at least once."""
 _SPELLED = (

@@ -1,6 +1,6 @@
 """A second implementation of every measure, one query at a time, as the textbooks write them: slow and obvious."""
 
-from math import inf, log2, nan
+from math import exp, inf, log2, nan
 
 from judgekit.data.labelings import Scale
 from judgekit.metrics import Measure
@@ -77,6 +77,11 @@ def score(measure: Measure, ranked: list[str], labels: dict[str, float], scale: 
             p = options.get("p", 0.8)
             amounts = [float(relevant(d)) if "rel" in options else max(labels.get(d, 0.0), 0.0) for d in top]
             return sum((1 - p) * p**i * amount for i, amount in enumerate(amounts))
+        case "UDCG":
+            up, down = options.get("gain", 1), options.get("harm", 1)
+            # A document without a label is neither right nor misleading, but it is one of those shown to the reader.
+            worth = [label * (down if label < 0 else up) for label in gains]
+            return 1 / (1 + exp(-sum(worth) / (len(top) or 1)))
         case "Rprec":
             return sum(map(relevant, ranked[:total])) / total if total else 0
         case "Bpref":
