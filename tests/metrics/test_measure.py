@@ -47,7 +47,7 @@ WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
         ("P_rel5", "unknown measure 'P_rel5': choose from"),
         ("precison@5", "Did you mean 'Precision'"),
         ("P(real=2)@5", "unknown parameter 'real'.*Did you mean 'rel'"),
-        ("Judged(rel=2)@5", "unknown parameter 'rel': none are defined"),
+        ("Judged(rel=2)@5", r"unknown parameter 'rel': choose from ties\.$"),
         *((f"{whole}@5", "takes no cutoff") for whole in WHOLE.split()),
         ("P(rel=True)@5", "rel is a number, not True"),
         ("RR(best=1)", "best is one of False, True, not 1"),
