@@ -22,7 +22,9 @@ from judgekit.analysis.wording import correlation, plural
 
 def two_levels(case: Case) -> Iterator[Claim]:
     """Yield that another labeling leads over questions than between runs, and whether the latter lead is shown."""
-    followers = {follower.name: follower for follower in case.followers}
+    # Of a labeling some scores of which nothing bounds nothing is claimed, nor in comparison with it.
+    bounded = [follower for follower in case.followers if follower.name not in case.panel.unbounded]
+    followers = {follower.name: follower for follower in bounded}
     taus = {
         series.name: series.estimate.value("tau_b")
         for series in case.series(FIND_QUESTIONS)
@@ -31,7 +33,7 @@ def two_levels(case: Case) -> Iterator[Claim]:
     if len(taus) < 2:
         return
     over = max(taus, key=lambda name: (taus[name], name))
-    between = case.followers[0].name
+    between = bounded[0].name
     # Equal taus lead nothing.
     if between not in taus or taus[over] <= taus[between]:
         return

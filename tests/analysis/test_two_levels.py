@@ -1,20 +1,26 @@
 """The one sentence between Table 1, which is over questions, and Keep, which is between runs."""
 
 import numpy as np
+import pandas as pd
+import pytest
 
 from judgekit.analysis.comparison import compare
 from judgekit.rules import Rules
 from tests.analysis.worlds import RUNS, claims, tables
 
 
-def decided(easy: float, own: float, n: int = 300, seed: int = 0, luck_too: float = 0.0):
+def material(easy: float, own: float, n: int = 300, seed: int = 0, luck_too: float = 0.0):
     """Labels that know how easy a question is, and labels that know, through so much noise, how good an answer is."""
     rng = np.random.default_rng(seed)
     ease, luck = rng.normal(size=n), rng.normal(size=(len(RUNS), n))
     right = (ease + 0.7 * luck > 0.2).astype(float)
     known = easy * ease + 0.5 * rng.normal(size=luck.shape) + luck_too * luck
     closer = luck + own * rng.normal(size=luck.shape)
-    return compare(*tables({"easy": known, "own": closer}, right), Rules(resamples=200)).decision
+    return tables({"easy": known, "own": closer}, right)
+
+
+def decided(*about: float, **more: float):
+    return compare(*material(*about, **more), Rules(resamples=200)).decision
 
 
 def test_where_another_labeling_leads_over_questions_one_sentence_says_which_case_it_is():
@@ -37,3 +43,23 @@ def test_a_lead_between_runs_that_is_not_shown_is_said_with_the_questions_that_t
 
 def test_nothing_is_said_where_one_labeling_leads_at_both_levels():
     assert not claims(decided(0.0, 0.5), "levels")
+
+
+@pytest.mark.parametrize(("gone", "over", "between"), [("easy", "third", "own"), ("own", "easy", "third")])
+def test_a_labeling_some_scores_of_which_nothing_bounds_leads_at_no_level(gone, over, between):
+    scores, quality = material(1.0, 1.0)
+    open_ = (scores["labeling"] == gone) & scores["query_id"].isin(sorted(scores["query_id"].unique())[:3])
+    value = scores["value"].where(~open_)
+    scores = scores.assign(value=value, low=value.mask(open_, -np.inf), high=value.mask(open_, np.inf))
+    decision = compare(scores, quality, Rules(resamples=200)).decision
+    assert f"{gone} lacks scores on 3 questions" in dict(decision.lines)["Keep"]
+    assert not claims(decision, "levels"), "one labeling is left, which leads nobody"
+    # Those whose scores are known or bounded are held against each other.
+    noise = np.random.default_rng(1).normal(size=len(quality))
+    third = scores[scores["labeling"] == "easy"].assign(labeling="third")
+    third["value"] = material(1.0, 1.0)[0].query("labeling == 'easy'")["value"] + noise
+    third["low"] = third["high"] = third["value"]
+    decision = compare(pd.concat([scores, third]), quality, Rules(resamples=200)).decision
+    (claim,) = claims(decision, "levels").values()
+    assert (claim.subject, claim.against, claim.shown) == (over, between, False)
+    assert f" {gone} " not in claim.sentence
