@@ -18,8 +18,13 @@ _CHANCE: Final = 0.5
 
 def failing(case: Case) -> Iterator[Claim]:
     """Yield which labeling finds the questions that fail, and one score per question beside it."""
-    # Ties go by name, so that no order of files decides.
-    ranked = sorted(case.series(FIND_QUESTIONS), key=lambda each: (-each.estimate.value("concordance"), each.name))
+    # What nothing bounds is described and claims nothing, so it stands last. Ties go by name, so that no order of files
+    # decides.
+    unbounded = case.panel.unbounded
+    ranked = sorted(
+        case.series(FIND_QUESTIONS),
+        key=lambda each: (each.name in unbounded, -each.estimate.value("concordance"), each.name),
+    )
     if not ranked:
         return
     # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
@@ -27,8 +32,12 @@ def failing(case: Case) -> Iterator[Claim]:
     twins = {control.name: control for control in case.controls(FIND_QUESTIONS)}
     for series in ranked:
         value = _ranged(case, series)
-        said = f"{series.name} finds {case.worse_one} {ranged(value, times)} times in 100"
-        shown = series.ranged("concordance", alone, case.resamples).low > _CHANCE
+        open_ = series.name in unbounded
+        how_often = times(value.value) if open_ else ranged(value, times)
+        said = f"{series.name} finds {case.worse_one} {how_often} times in 100"
+        if open_:
+            said += " where its scores are known, and nothing bounds the others"
+        shown = not open_ and series.ranged("concordance", alone, case.resamples).low > _CHANCE
         claim = Claim(FINDS, f"Of two questions, {said}.", series.name, "chance", *value, shown=shown)
         if series is not ranked[0]:
             yield claim
@@ -47,6 +56,8 @@ def failing(case: Case) -> Iterator[Claim]:
 
 
 def _ranged(case: Case, series: Series) -> Ranged:
+    if series.name in case.panel.unbounded:
+        return Ranged(series.estimate.value("concordance"))
     return series.ranged("concordance", case.rules.confidence, case.resamples)
 
 

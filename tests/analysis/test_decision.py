@@ -280,8 +280,9 @@ def test_rows_that_a_table_lacks_for_a_run_are_missing_and_not_inapplicable(judg
         "other lacks scores on 8 questions (q0000, q0001, q0002 and 5 more), where nothing bounds them: nothing is"
         " claimed of it, nor in comparison with it."
     ) in said
-    # Over questions it would lead, by its scores on the other questions.
+    # By its scores on the other questions it would lead over questions, and find more of those that fail.
     assert "leads, tau" not in said
+    assert "Of two questions, own finds the worse answered one" in said
 
 
 def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:

@@ -56,14 +56,29 @@ def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() 
         compare(table, quality, rules=Rules(resamples=200)).decision
         for table in (scores, lacking(scores, "own", 9, reach=np.inf))
     )
-    about = ("follows", "gain", "flatters", "left out", "closer")
+    about = ("follows", "gain", "flatters", "left out", "closer", "finds")
     shown = [[c.kind for c in d.claims if c.kind in about and c.subject == "own" and c.shown] for d in (whole, open_)]
-    assert {"follows", "flatters", "left out"} <= {*shown[0]}
+    assert {"follows", "flatters", "left out", "finds"} <= {*shown[0]}
     assert shown[1] == []
-    assert np.isnan(claims(open_, "follows")["own"].low)
+    for kind in ("follows", "finds"):
+        assert np.isnan(claims(open_, kind)["own"].low)
+        assert claims(open_, kind)["own"].value > 0, "it is described"
+        assert claims(open_, kind)["other"].shown
+    assert "Of two questions, other finds" in dict(open_.lines)["Failing"]
     assert open_.kept == "other"
     said = "where nothing bounds them: nothing is claimed of it, nor in comparison with it."
     assert said in dict(open_.lines)["Keep"]
+
+
+def test_a_single_labeling_some_scores_of_which_nothing_bounds_is_not_shown_to_find_questions_that_fail() -> None:
+    scores, quality = world({"own": (1.0, 1.0)}, n=200)
+    open_ = lacking(scores, "own", 9, reach=np.inf)
+    whole, lack = (compare(table, quality, rules=Rules(resamples=200)).decision for table in (scores, open_))
+    assert dict(whole.lines)["Failing"].startswith("Of two questions, own finds the worse answered one ")
+    value = round(100 * claims(lack, "finds")[""].value)
+    none = "No labeling is shown to find the questions that fail: of two questions, own finds the worse answered one"
+    known = "where its scores are known, and nothing bounds the others."
+    assert dict(lack.lines)["Failing"] == f"{none} {value} times in 100 {known}"
 
 
 @pytest.mark.parametrize("level", ["query", "within-query"])
