@@ -58,10 +58,11 @@ def write(path: Path, server: Mapping[str, Any], lines: Mapping[str, Line], repl
         server = server or said
         if said != server:
             raise EndpointError(f"the replies are of two models, {server} and {said}: record from one")
-        if reply.usage is None:
+        usage = None if reply.usage is None else reply.usage.pair
+        if usage is None:
             raise EndpointError("the server reports no tokens: record from one that does")
         key = reply.key[:KEY]
-        lines[key] = (key, reply.text, reply.finish_reason or "stop", *reply.usage)
+        lines[key] = (key, reply.text, reply.finish_reason or "stop", *usage)
     ordered = sorted(lines.values(), key=lambda line: (line[1:], line[0]))  # like beside like packs well
     write_atomic(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [server, *ordered]))
 

@@ -77,6 +77,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "gold.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\n",
         "expected.json": '[{"query": "who?", "documents": ["d1", "d2"], "grades": [2, 1]}]',
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
+        "rag.jsonl": '{"question": "who?", "contexts": ["Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
@@ -103,7 +104,7 @@ def test_each_form_of_the_table_has_a_command_below_it():
     names = [line.removeprefix("# ") for line in USES.splitlines() if line.startswith("# ")]
     rows = [line.removeprefix("| ") for line in FORMS.splitlines() if line.startswith("| ")][2:]
     assert len(names) == len(rows)
-    assert all(row.startswith(name) for name, row in zip(names, rows, strict=True))
+    assert all(row.lstrip("[").startswith(name) for name, row in zip(names, rows, strict=True))
 
 
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):

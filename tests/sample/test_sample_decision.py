@@ -27,4 +27,5 @@ def test_which_run_and_which_labels(demo: Finished) -> None:
     assert lines["New run"].endswith(",000 tokens) or 104 answers (48,000 tokens).")
     assert lines["Failing"].startswith("Of two questions, erag finds the worse answered one 83 (7")
     assert lines["Next"] == "To ship a run within 2 points of the best takes about 1,400 questions; you have 104."
-    assert "provenance" not in " ".join(lines.values()), "labels that exist cannot be kept for new documents"
+    assert " above that of provenance, its best free rival." in lines["Keep"]
+    assert " ".join(lines.values()).count("provenance") == 1, "labels that exist cannot be kept for new documents"
