@@ -210,7 +210,8 @@ def correct(
     people: PeopleFile,
     results: Results,
     measures: Annotated[
-        str | None, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@5 P@5' (default: P@5).")
+        list[str] | None,
+        typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@5 P@5'; may be repeated (default: P@5)."),
     ] = None,
     labeling: LabelingNames = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Table to write (.csv or .parquet).")] = None,
@@ -265,7 +266,7 @@ def correct(
     if said.design == "pairs" and measures is None and out is None:
         say("Single pairs correct no means of runs: sample whole queries for these.")
         return
-    wanted = "P@5" if measures is None else measures
+    wanted = " ".join(measures or ["P@5"])
     found = corrected(prepared.collection, said, machines, wanted, confidence=config.analysis.confidence)
     if out is not None:
         write_table(found.table, out)

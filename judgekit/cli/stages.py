@@ -202,8 +202,11 @@ def score(
     run: Runs,
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
     measures: Annotated[
-        str, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@10 P@5 AP'.")
-    ] = "nDCG@10 AP RR P@5",
+        list[str] | None,
+        typer.Option(
+            "--measures", "-m", help="Measures, e.g. 'nDCG@10 P@5 AP'; may be repeated (default: nDCG@10 AP RR P@5)."
+        ),
+    ] = None,
     scale: ScaleOption = None,
     docs: Annotated[
         Path | None,
@@ -250,7 +253,7 @@ def score(
         check_target(out, table=True)
     if baseline is None and (queries is not None or groups is not None):
         raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
-    wanted = parse_measures(measures)
+    wanted = parse_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]))
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     with noting_reads() as read:

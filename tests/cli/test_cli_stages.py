@@ -228,3 +228,10 @@ def test_labels_that_apply_to_no_pair_are_no_success(judgekit, folder):
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
     said = judgekit("label", "containment", *data, "--out", "c.qrels", code=1)
     assert "containment applies to none of the pairs: c.qrels.parquet has the reasons" in said.err
+
+
+def test_measures_may_be_given_one_by_one(judgekit, folder):
+    said = judgekit(
+        "score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3", "-m", "RR P@1", "--json", code=0
+    )
+    assert {row["measure"] for row in json.loads(said.out)["scores"]} == {"nDCG@3", "RR", "P@1"}
