@@ -255,6 +255,9 @@ class Source:
         """Return the name under which a record holds a field, or None; null counts as absent."""
         # Exports write null where they have nothing, so null is absent, not a text.
         present = [name for name in self.names[key] if record.fields.get(name) is not None]
+        # Terrier's docid is the number of a document inside of its index; docno is the id that judgments name.
+        if "docno" in present and "docid" in present:
+            present.remove("docid")
         # Two names that hold the same leave nothing to choose.
         if any(record.fields[name] != record.fields[present[0]] for name in present[1:]):
             both = " and ".join(map(repr, present))

@@ -226,3 +226,12 @@ def test_distances_in_the_place_of_scores_are_noticed(form: str, tmp_path: Path)
     [note] = noted(1)
     by_rank = f"run 'a' ({path}): its scores contradict its ranks (always the next rank has the higher score)"
     assert note.startswith(by_rank if form == "file" else "run 'a': every list goes from the lowest score to the high")
+
+
+@pytest.mark.parametrize("docno", [["a", "b"], ["10", "20"]])
+def test_terriers_docno_is_the_document_and_its_docid_a_number_of_the_index(docno: list[str], tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": ["1", "1"], "docid": [7, 3], "docno": docno, "rank": [0, 1], "score": [2.0, 1.0]})
+    frame.to_csv(tmp_path / "run.csv", index=False)
+    frame.to_parquet(tmp_path / "run.parquet")
+    read = [as_runs({"bm25": frame})[0], jk.read_run(tmp_path / "run.csv"), jk.read_run(tmp_path / "run.parquet")]
+    assert [run.frame()["doc_id"].tolist() for run in read] == [docno] * 3
