@@ -19,14 +19,15 @@ from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
 from judgekit.data.records import NULLS, READABLE, as_number
 from judgekit.data.sources import stem
-from judgekit.data.tables import SAMPLES
+from judgekit.data.tables import SAMPLES, THUMBS, UP
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import form_of
 
 MEASURE: Final = "score"
 """The measure of all columns: each is a labeling with one score for an answer."""
-_IDS: Final = (*QUERY["id"], "question_id", "example_id")
+_IDS: Final = ("example_id", *QUERY["id"])
+"""LangSmith's ``id`` is one per run and answer; the question's stands beside it as ``example_id``."""
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
 _DIRECTION: Final = " direction"
@@ -44,6 +45,7 @@ class WideTable:
         lower: labelings, and perhaps the outcome, whose small values are the good ones.
         asked: columns whose direction has to be said before anything is decided by them; they are not compared.
         book_keeping: columns that say what an answer took; they are not compared.
+        odd: a sentence for each column of numbers in which a few cells hold a text.
     """
 
     scores: pd.DataFrame
@@ -52,11 +54,12 @@ class WideTable:
     lower: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     book_keeping: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """What to say of columns that are not compared."""
-        notes = []
+        notes = [f"{sentence}." for sentence in self.odd]
         if self.unused:
             notes.append(f"Columns without numbers are not compared: {', '.join(self.unused)}.")
         if self.book_keeping:
@@ -98,7 +101,7 @@ def taken_apart(
     id_column, run_column = _first_of(_IDS, columns), _first_of(_RUNS, columns)
     column = id_column or _first_of(_QUESTIONS, columns)
     if column is None:
-        raise DataError(f"no column tells questions apart: expected one of {', '.join((*_IDS, *_QUESTIONS))}")
+        raise DataError(f"no column tells questions apart: expected one of {', '.join((*QUERY['id'], *_QUESTIONS))}")
     sample = _first_of(SAMPLES, columns)
     keys = _keys(table, column, run_column, sample, by_text=id_column is None)
 
@@ -114,6 +117,7 @@ def taken_apart(
     asked: list[str] = []
     book_keeping: list[str] = []
     lower = [outcome.outcome] if turned[outcome.outcome] == "lower" else []
+    odd: list[str] = []
     for name in columns:
         if name in others:
             continue
@@ -127,6 +131,10 @@ def taken_apart(
         else:
             if turned[name] == "lower":
                 lower.append(name)
+            without = [place for place, text in zip(table[_PLACE], _is_text(table[name]), strict=True) if text]
+            if without:
+                told = f"{len(without):,} of {len(table):,} cells hold no number and are missing"
+                odd.append(f"{name}: {told}, first {without[0]}")
             # An empty cell is a missing score: as a 0 it would count against the answer.
             scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
     if not scores:
@@ -147,6 +155,7 @@ def taken_apart(
         lower=tuple(lower),
         asked=tuple(asked),
         book_keeping=tuple(book_keeping),
+        odd=tuple(odd),
     )
 
 
@@ -212,13 +221,27 @@ def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
+_WORDS: Final = {word: float(thumb == UP) for thumb, words in THUMBS.items() for word in words.split()}
+"""What a column of verdicts in words, such as yes and no, is worth."""
+_MOSTLY: Final = 0.9
+"""Which share of the cells of a column of numbers must be numbers: a tool writes N/A or an error into the others."""
+
+
 def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return a column as numbers, NaN where it is empty; None where a cell is no number, or all are empty."""
+    """Return a column as numbers, NaN where it is empty or holds a text; None where many cells hold none."""
     present = cells[cells.notna() & ~cells.isin(NULLS)]
+    words = present.map(lambda cell: _WORDS.get(str(cell).strip().casefold()))
+    if len(present) and words.notna().all():
+        return words.astype(np.float64).reindex(cells.index)
     numbers = present.map(_number).astype(np.float64)
-    if numbers.empty or numbers.isna().any():
+    if numbers.empty or numbers.notna().mean() < _MOSTLY:
         return None
     return numbers.reindex(cells.index)
+
+
+def _is_text(cells: pd.Series[Any]) -> list[bool]:
+    """Return which cells of a column of numbers hold something else."""
+    return [not (cell is None or cell != cell or cell in NULLS) and bool(np.isnan(_number(cell))) for cell in cells]
 
 
 def _number(cell: Any) -> float:

@@ -56,6 +56,40 @@ def test_numeric_columns_are_labelings_and_an_empty_cell_is_no_score() -> None:
     ]
 
 
+def test_a_text_among_numbers_is_a_missing_score_and_named_with_its_line(tmp_path: Path) -> None:
+    lines = [f"q{number},{number / 100},{number},{number % 2}" for number in range(20)]
+    lines[4] = "q4,N/A,error,1"
+    lines[5:8] = ["q5,.5,?,1", "q6,.6,?,0", "q7,,?,1"]
+    (tmp_path / "app.csv").write_text("question,good,bad,thumb\n" + "\n".join(lines) + "\n")
+    apart = taken_apart({"app": tmp_path / "app.csv"}, THUMB)
+    assert apart.scores["labeling"].value_counts().to_dict() == {"good": 18}
+    assert apart.notes == [
+        f"good: 1 of 20 cells hold no number and are missing, first {tmp_path / 'app.csv'}, line 6.",
+        "Columns without numbers are not compared: bad.",
+    ]
+
+
+def test_a_column_of_verdicts_in_words_is_a_score() -> None:
+    rows = [
+        {"question": f"q{n}", "relevant": ["Yes", "no"][n % 2], "note": ["yes", "why"][n % 2], "thumb": 1}
+        for n in range(4)
+    ]
+    apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    assert apart.scores[["labeling", "value"]].to_numpy().tolist() == [
+        ["relevant", float(n % 2 == 0)] for n in range(4)
+    ]
+    assert apart.unused == ("note",)
+
+
+def test_an_id_of_rows_does_not_stand_before_that_of_questions() -> None:
+    rows = [
+        {"id": f"{run}{number}", "example_id": f"q{number}", "run": run, "f": number, "thumb": 1}
+        for run in ("a", "b")
+        for number in range(2)
+    ]
+    assert set(taken_apart({"": pd.DataFrame(rows)}, THUMB).scores["query_id"]) == {"q0", "q1"}
+
+
 def test_the_same_question_has_the_same_id_in_every_table_and_a_column_of_ids_goes_before() -> None:
     spaced = [row | {"user_input": f" {row['user_input'].replace(' ', '  ')}\n"} for row in ROWS]
     tables = {"v1": pd.DataFrame(ROWS), "v2": pd.DataFrame(spaced)}
