@@ -71,10 +71,41 @@ class WideTable:
         return notes
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a wide table are compared.
+
+    Attributes:
+        metrics: these alone; all with numbers where it is empty.
+        skipped: not these.
+    """
+
+    metrics: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse names that no column has.
+
+        Raises:
+            UsageError: there is no such column.
+        """
+        for name in (*self.metrics, *self.skipped):
+            if name not in columns:
+                raise UsageError(not_among("column", name, columns))
+
+    def takes(self, name: str) -> bool:
+        """Return whether a column is compared."""
+        return name not in self.skipped and (not self.metrics or name in self.metrics)
+
+
+_ALL: Final = Columns()
+
+
 def taken_apart(
     tables: Mapping[str, str | Path | pd.DataFrame],
     outcome: DeclaredOutcome,
     directions: Directions = AS_NAMED,
+    only: Columns = _ALL,
 ) -> WideTable:
     """Return wide tables as scores and quality.
 
@@ -87,6 +118,7 @@ def taken_apart(
         outcome: what is declared of the outcome; ``outcome`` names its column.
         directions: what the user says of the direction of columns. A column ``NAME direction`` of the table says it,
             too: False or ``lower`` if small values are the good ones.
+        only: which columns are compared.
 
     Raises:
         DataError: no column tells questions apart, or two rows are about the same question and run; with the line.
@@ -108,6 +140,7 @@ def taken_apart(
     # What names the row, or how it was made, is no score of it.
     others = {column, run_column, sample, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
     others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
+    only.check([name for name in columns if name not in others])
     directions.check(name for name in columns if name not in others or name == outcome.outcome)
     turned = {name: directions.of(name, _in_file(table, name)) for name in columns}
     if turned[outcome.outcome] == "asked":
@@ -119,7 +152,7 @@ def taken_apart(
     lower = [outcome.outcome] if turned[outcome.outcome] == "lower" else []
     odd: list[str] = []
     for name in columns:
-        if name in others:
+        if name in others or not only.takes(name):
             continue
         values = _numbers(table[name])
         if values is None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgekit.answers.direction import Directions
+    from judgekit.answers.wide import Columns
     from judgekit.data.labelings import Labeling
     from judgekit.job import Job
     from judgekit.metrics import Evaluation
@@ -376,6 +377,13 @@ def compare(
         list[str] | None,
         typer.Option("--as-given", metavar="NAME", help="Metric whose large values are the good ones; repeat."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Column of a table with a row for each answer to compare; repeat (default: all)."
+        ),
+    ] = None,
+    skip: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat.")] = None,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -403,6 +411,7 @@ def compare(
     from judgekit.analysis.claims import WIDTH, wrapped
     from judgekit.analysis.comparison import compare as compare_tables
     from judgekit.answers.direction import Directions
+    from judgekit.answers.wide import Columns
     from judgekit.data.files import check_target
 
     if out is not None:
@@ -410,13 +419,16 @@ def compare(
     # Two outcomes would make two decisions, and nothing says which the reader wants.
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
+    if (metric or skip) and (people is not None or quality):
+        raise UsageError("--metric and --skip name columns of a table with a row for each answer: leave them out here")
     with noting_reads() as read:
         if people is not None:
             given = _by_people(scores, people, rules, outcome)
         elif quality:
             given = _of_tables(scores, quality, rules, outcome)
         else:
-            given = _of_wide(scores, rules, outcome, Directions(reverse or (), as_given or ()))
+            columns = Columns(tuple(metric or ()), tuple(skip or ()))
+            given = _of_wide(scores, rules, outcome, Directions(reverse or (), as_given or ()), columns)
     inputs = made_from({}, read)
     background = Background(grades=given.graded, questions=given.questions)
     comparison = compare_tables(
@@ -500,12 +512,14 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     return _Given(scored, answered, rules, outcome, left_out=left_out)
 
 
-def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions) -> _Given:
+def _of_wide(
+    scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions, columns: Columns
+) -> _Given:
     """Take any tool's tables apart: a row for each answer, a column for each metric."""
     from judgekit.answers.declared import turned
     from judgekit.answers.wide import taken_apart
 
-    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome, directions)
+    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome, directions, columns)
     # What the user does not say, but a name or the file, is turned here.
     told = [name for name in wide.lower if name not in directions.reverse]
     scored = turned(wide.scores, "labeling", told)

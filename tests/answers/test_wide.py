@@ -81,6 +81,22 @@ def test_a_column_of_verdicts_in_words_is_a_score() -> None:
     assert apart.unused == ("note",)
 
 
+def test_columns_are_compared_by_name_or_left_out(folder: Path, judgekit: Judgekit) -> None:  # noqa: F811
+    rows = [row | {"user_input": f"{row['user_input']} {n}"} for n in range(15) for row in ROWS]
+    pd.DataFrame(rows).to_csv(folder / "app.csv", index=False)
+    given = ("compare", "--scores", "app.csv", "--outcome", "thumb", "--json")
+    for options, names in (
+        (["--metric", "ok"], {"ok"}),
+        (["--skip", "faithfulness", "--skip", "relevancy"], {"ok"}),
+        ([], {"ok", "faithfulness", "relevancy"}),
+    ):
+        said = json.loads(judgekit(*given, *options, code=0).out)
+        assert {row["labeling"] for row in said["comparison"]} == names
+    assert "Did you mean 'faithfulness'?" in judgekit(*given, "--skip", "faithfulnes", code=2).err
+    long = judgekit("compare", "--scores", "app.csv", "--quality", "app.csv", "--metric", "ok", code=2)
+    assert "columns of a table with a row for each answer" in long.err
+
+
 def test_an_id_of_rows_does_not_stand_before_that_of_questions() -> None:
     rows = [
         {"id": f"{run}{number}", "example_id": f"q{number}", "run": run, "f": number, "thumb": 1}
