@@ -36,20 +36,20 @@ AsRuns = Run | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsLabelings = Labeling | str | Path | Mapping[str, Any] | Iterable[Any]
 
 _QUERIES: Final = (
-    "queries must be a file, a pandas DataFrame (query_id, text, answers), jk.Query objects, dictionaries with these"
+    "queries must be a file, a DataFrame (query_id, text, answers), jk.Query objects, dictionaries with these"
     " keys, or a dictionary of query ids to texts, to such dictionaries or to jk.Query objects"
 )
 _DOCS: Final = (
-    "docs must be a file, a pandas DataFrame (doc_id, text, title), jk.Doc objects, dictionaries with these keys, or a"
+    "docs must be a file, a DataFrame (doc_id, text, title), jk.Doc objects, dictionaries with these keys, or a"
     " dictionary of doc ids to texts, to such dictionaries or to jk.Doc objects"
 )
 _ONE_RUN: Final = (
-    "a run must be a file, a pandas DataFrame (query_id, doc_id, score), a jk.Run, a dictionary"
+    "a run must be a file, a DataFrame (query_id, doc_id, score), a jk.Run, a dictionary"
     " {query_id: {doc_id: score}}, or dictionaries or objects with query_id, doc_id and score (as those of ir_measures)"
 )
 _RUNS: Final = f"runs must be a dictionary of names to runs, a list of files or jk.Run objects, or one run; {_ONE_RUN}"
 _ONE_LABELING: Final = (
-    "a labeling must be a TREC qrels file, a pandas DataFrame (query_id, doc_id, relevance), a jk.Labeling, a"
+    "a labeling must be a TREC qrels file, a DataFrame (query_id, doc_id, relevance), a jk.Labeling, a"
     " dictionary {query_id: {doc_id: relevance}}, or dictionaries or objects with query_id, doc_id and relevance (as"
     " those of ir_measures)"
 )
@@ -135,8 +135,28 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
     return labelings
 
 
+def _as_pandas(source: Any) -> Any:
+    """Return a table of another library (polars, Arrow, DuckDB) as pandas has it; everything else as it is."""
+    # All of them hand out their rows by Arrow's PyCapsule interface.
+    if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
+        return source
+    import pyarrow as pa
+
+    try:
+        table = pa.table(source)
+    # A single column is no table.
+    except pa.ArrowInvalid:
+        return source
+    try:
+        return table.to_pandas()
+    except pa.ArrowNotImplementedError:
+        # Lists of polars hold views of texts, of which Arrow makes Python's objects only.
+        return pd.DataFrame(table.to_pydict())
+
+
 def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
     """Yield the records of a table, of objects, or of a dictionary by id; absent values are None, sequences lists."""
+    source = _as_pandas(source)
     own = origin.names.get("id", ("",))[0]
     if isinstance(source, pd.DataFrame):
         columns = [*map(str, source.columns)]
@@ -229,6 +249,7 @@ def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[S
 
 def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number: of a table, a dictionary of dictionaries, rows, or results."""
+    source = _as_pandas(source)
     value = DECLARED[kind].number
     origin = Source(None, "frame", DECLARED[kind].names, whose)
     own = ["query_id", "doc_id", value]

@@ -202,7 +202,7 @@ NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
     [(read, what, given) for read, (what, values) in NEITHER.items() for given in values],
 )
 def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], object], what: str, given: Any) -> None:
-    with pytest.raises(UsageError, match=rf"{what} must be a (TREC qrels )?file, a pandas DataFrame .*; got "):
+    with pytest.raises(UsageError, match=rf"{what} must be a (TREC qrels )?file, a DataFrame .*; got "):
         read(given)
 
 
@@ -235,3 +235,35 @@ def test_terriers_docno_is_the_document_and_its_docid_a_number_of_the_index(docn
     frame.to_parquet(tmp_path / "run.parquet")
     read = [as_runs({"bm25": frame})[0], jk.read_run(tmp_path / "run.csv"), jk.read_run(tmp_path / "run.parquet")]
     assert [run.frame()["doc_id"].tolist() for run in read] == [docno] * 3
+
+
+class Stream:
+    """A table that only hands out its rows as Arrow has them, as those of polars and DuckDB do."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def views(frame: pd.DataFrame) -> pa.Table:
+    """Return a table whose lists hold views of texts, as those of polars do."""
+    table = pa.Table.from_pandas(frame)
+    if "answers" not in table.column_names:
+        return table
+    lists = pa.array(frame["answers"].tolist(), pa.list_(pa.string_view()))
+    return table.set_column(table.column_names.index("answers"), "answers", lists)
+
+
+@pytest.mark.parametrize("made", [Stream, pa.Table.from_pandas, views])
+def test_tables_of_other_libraries_are_taken_by_arrows_interface(made: Callable[[pd.DataFrame], Any]) -> None:
+    queries = pd.DataFrame({"query_id": ["007"], "text": ["Who?"], "answers": [["Ann", "A."]]})
+    docs = pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["by Ann", "no"], "title": [None, "t"]})
+    run = pd.DataFrame({"query_id": ["007"] * 2, "doc_id": ["d1", "d2"], "score": [2.0, 1.0]})
+    labels = pd.DataFrame({"query_id": ["007"], "doc_id": ["d1"], "relevance": [1]})
+    assert as_queries(made(queries)) == as_queries(queries)
+    assert as_docs(made(docs)).get(["d1", "d2"]) == as_docs(docs).get(["d1", "d2"])
+    assert as_runs({"a": made(run)})[0].frame().equals(as_runs({"a": run})[0].frame())
+    assert as_runs(made(run))[0].name == "run"
+    assert as_labelings({"g": made(labels)})[0].table.equals(as_labelings({"g": labels})[0].table)
