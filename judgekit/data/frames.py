@@ -80,6 +80,17 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
     return docs_of(*_inside(origin, _records(source, origin, _DOCS), "doc"))
 
 
+def one_by_one(docs: Docs) -> Iterator[Doc]:
+    """Return the documents of a collection in their order.
+
+    Raises:
+        UsageError: it can only be asked for documents by their ids.
+    """
+    if not isinstance(docs, Iterable):
+        raise UsageError("the documents must be a file, a table or a list, to be read one by one")
+    return iter(docs)
+
+
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     """Return whether something is a file or a list of files."""
     if isinstance(source, list | tuple) and source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ import pandas as pd
 import regex
 
 from judgekit.data.documents import Doc, Docs
-from judgekit.data.frames import AsDocs, as_docs
+from judgekit.data.frames import AsDocs, as_docs, one_by_one
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
@@ -159,16 +159,10 @@ def _all_known(words: npt.NDArray[np.bool_]) -> bool:
 def _found(docs: Docs, names: Sequence[str]) -> tuple[dict[str, Doc], list[str]]:
     """Return those of the judged documents that there are, and the ids of the others."""
     wanted, found = set(names), {}
-    for doc in _each(docs):
+    for doc in one_by_one(docs):
         if doc.doc_id in wanted:
             found[doc.doc_id] = doc
     return found, [name for name in names if name not in found]
-
-
-def _each(docs: Docs) -> Iterator[Doc]:
-    if not isinstance(docs, Iterable):
-        raise UsageError("the documents must be a file, a table or a list, to be read one by one")
-    return iter(docs)
 
 
 def _words(doc: Doc) -> list[str]:
@@ -191,7 +185,7 @@ def _sharing(judged: Mapping[str, Doc], docs: Docs) -> Iterator[tuple[str, dict[
         sizes[doc_id] = len(words)
         for stretch in set(_runs(words)):
             places[stretch].append(doc_id)
-    for doc in _each(docs):
+    for doc in one_by_one(docs):
         words = _words(doc)
         shared: dict[str, _Shared] = {}
         for start, stretch in enumerate(_runs(words)):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from judgekit.data.documents import Doc, Docs
-from judgekit.data.frames import AsDocs, as_docs
-from judgekit.errors import DataError, UsageError
+from judgekit.data.documents import Doc
+from judgekit.data.frames import AsDocs, as_docs, one_by_one
+from judgekit.errors import DataError
 
 _LEAST: Final = 90
 """How alike a text has to be, from 0 to 100 (`rapidfuzz.fuzz.partial_ratio`)."""
@@ -44,11 +44,11 @@ def chunks(pages: AsDocs, docs: AsDocs) -> Placed:
     Raises:
         DataError: a span ends behind its page, or the text at it is another one.
     """
-    known = {page.doc_id: page.text for page in _each(as_docs(pages))}
+    known = {page.doc_id: page.text for page in one_by_one(as_docs(pages))}
     placed: list[Doc] = []
     unplaced: dict[str, str] = {}
     exact = alike = 0
-    for doc in _each(as_docs(docs)):
+    for doc in one_by_one(as_docs(docs)):
         if doc.page_id is None:
             unplaced[doc.doc_id] = "it names no page (page_id)"
         elif doc.page_id not in known:
@@ -71,12 +71,6 @@ def chunks(pages: AsDocs, docs: AsDocs) -> Placed:
                 doc = replace(doc, start=span[0], end=span[1])
         placed.append(doc)
     return Placed(tuple(placed), exact, alike, unplaced)
-
-
-def _each(docs: Docs) -> Iterator[Doc]:
-    if not isinstance(docs, Iterable):
-        raise UsageError("the documents must be a file, a table or a list, to be read one by one")
-    return iter(docs)
 
 
 def _check(doc: Doc, page: str) -> None:
