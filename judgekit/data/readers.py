@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -31,6 +31,7 @@ from judgekit.data.streams import open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError
 
+T = TypeVar("T")
 Files = str | Path | Sequence[str | Path]
 
 
@@ -152,7 +153,7 @@ def large(path: Path, limit: int | None = None) -> bool:
     return size > (MEMORY_LIMIT if limit is None else limit)
 
 
-def batched(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
     """Yield the items in tuples of so many; Python has it from 3.12 on."""
     rest = iter(items)
     while batch := tuple(islice(rest, size)):
@@ -279,8 +280,7 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
     try:
         with closing(sqlite3.connect(partial, isolation_level=None)) as index:
             index.executescript(_TABLES)
-            rest = iter(records)
-            while block := list(islice(rest, _BLOCK)):
+            for block in batched(records, _BLOCK):
                 read = [doc_of(source, record) for record in block]
                 rows = [(doc_id, record.line, _stored(doc)) for record, (doc_id, doc) in zip(block, read, strict=True)]
                 inserted = index.executemany("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", rows).rowcount
