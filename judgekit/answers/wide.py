@@ -72,7 +72,7 @@ class WideTable:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ChosenColumns:
     """Which columns of a wide table are compared.
 
     Attributes:
@@ -98,14 +98,14 @@ class Columns:
         return name not in self.skipped and (not self.metrics or name in self.metrics)
 
 
-_ALL: Final = Columns()
+_ALL: Final = ChosenColumns()
 
 
 def taken_apart(
     tables: Mapping[str, str | Path | pd.DataFrame],
     outcome: DeclaredOutcome,
     directions: Directions = AS_NAMED,
-    only: Columns = _ALL,
+    only: ChosenColumns = _ALL,
 ) -> WideTable:
     """Return wide tables as scores and quality.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgekit.answers.direction import Directions
-    from judgekit.answers.wide import Columns
+    from judgekit.answers.wide import ChosenColumns
     from judgekit.data.labelings import Labeling
     from judgekit.job import Job
     from judgekit.metrics import Evaluation
@@ -411,7 +411,7 @@ def compare(
     from judgekit.analysis.claims import WIDTH, wrapped
     from judgekit.analysis.comparison import compare as compare_tables
     from judgekit.answers.direction import Directions
-    from judgekit.answers.wide import Columns
+    from judgekit.answers.wide import ChosenColumns
     from judgekit.data.files import check_target
 
     if out is not None:
@@ -427,7 +427,7 @@ def compare(
         elif quality:
             given = _of_tables(scores, quality, rules, outcome)
         else:
-            columns = Columns(tuple(metric or ()), tuple(skip or ()))
+            columns = ChosenColumns(tuple(metric or ()), tuple(skip or ()))
             given = _of_wide(scores, rules, outcome, Directions(reverse or (), as_given or ()), columns)
     inputs = made_from({}, read)
     background = Background(grades=given.graded, questions=given.questions)
@@ -513,7 +513,7 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
 
 def _of_wide(
-    scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions, columns: Columns
+    scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions, columns: ChosenColumns
 ) -> _Given:
     """Take any tool's tables apart: a row for each answer, a column for each metric."""
     from judgekit.answers.declared import turned
