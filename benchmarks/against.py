@@ -101,6 +101,14 @@ def nothing(folder: Path, scale: float) -> None:
     """Write nothing."""
 
 
+COMMAND = """
+from judgekit.cli import main
+try:
+    main()
+except SystemExit:
+    print()
+"""
+
 WORKS = {
     "first-read": Work(
         "first read of a collection",
@@ -142,7 +150,14 @@ WORKS = {
     "help": Work(
         "`judgekit --help`",
         nothing,
-        "from judgekit.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass",
+        "sys.argv = ['judgekit', '--help']\n" + COMMAND,
+    ),
+    "complete": Work(
+        "completion of a command's name in a shell",
+        nothing,
+        "import os\nsys.argv = ['judgekit']\n"
+        "os.environ |= {'_JUDGEKIT_COMPLETE': 'complete_bash', 'COMP_WORDS': 'judgekit sc', 'COMP_CWORD': '1'}\n"
+        + COMMAND,
     ),
     "sample": Work(
         "`run` of the sample, everything stored",
@@ -165,7 +180,10 @@ def unpack(ref: str, folder: Path) -> Path:
 
 def turn(tree: Path, folder: Path, code: str) -> float:
     """Return the seconds of one turn in a process of its own."""
+    # Compiled modules are kept, as in an installation, else each turn would compile what it imports.
+    compiled = folder.parent.parent / "compiled"
     environment = {**os.environ, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+    environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(compiled)}
     done = subprocess.run(
         [sys.executable, "-c", TIMED.format(code=code)], cwd=folder, env=environment, capture_output=True, text=True
     )

@@ -1,9 +1,12 @@
+import os
 import subprocess
 import sys
 
 import pytest
+import typer
 
 import judgekit
+from judgekit.cli.app import app_for
 
 
 def test_the_public_names_are_sorted_and_all_there() -> None:
@@ -19,6 +22,50 @@ def test_importing_judgekit_imports_nothing_slow() -> None:
     slow = ["pandas", "scipy", "openai", "pyarrow", "numpy", "aiohttp", "httpx2", "diskcache", "jinja2"]
     out = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+LOADED = """
+import sys
+from judgekit.cli import main
+try:
+    main()
+except SystemExit:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("typed", [None, "judgekit sc", "judgekit --"])
+def test_help_and_completion_load_few_modules_and_none_that_takes_long(typed: str | None) -> None:
+    environment = {**os.environ}
+    if typed:
+        environment |= {"COMP_WORDS": typed, "COMP_CWORD": "1", "_JUDGEKIT_COMPLETE": "complete_bash"}
+    argv = [sys.executable, "-c", LOADED, "--help"]
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment, check=True)
+    assert "score" in done.stdout or "--install-completion" in done.stdout
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    assert {"judgekit", "typer"} <= loaded
+    assert not loaded & {"pydantic", "asyncio", "ssl", "numpy", "pandas", "pyarrow", "rich", "jinja2", "sqlite3"}
+    # A few more than today: an import that brings others along takes more.
+    assert len([name for name in done.stderr.split() if name.startswith("judgekit")]) <= 55
+    assert len(done.stderr.split()) <= 290
+
+
+@pytest.mark.parametrize(
+    ("args", "full"), [(["--help"], set()), (["--", "list"], {"list"}), (["score", "--help"], {"score"})]
+)
+def test_only_commands_that_a_line_names_are_made_in_full(args: list[str], full: set[str]) -> None:
+    commands = typer.main.get_command(app_for(args)).commands  # type: ignore[attr-defined]
+    every = typer.main.get_command(app_for()).commands  # type: ignore[attr-defined]
+    assert full <= {*commands}
+    for name, command in commands.items():
+        assert (command.help, command.rich_help_panel) == (every[name].help, every[name].rich_help_panel)
+        options = [param.name for param in every[name].params]
+        below = {*getattr(every[name], "commands", {})}
+        assert options or below
+        if name not in full:
+            options, below = [], set()
+        assert [param.name for param in command.params] == options
+        assert {*getattr(command, "commands", {})} == below
 
 
 def test_jobs_and_extensions_are_imported_when_they_are_needed() -> None:

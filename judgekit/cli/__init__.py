@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     the endpoint, the budget or the store; 130: interrupted; `guard` has 0: pass, 1: fail, 5: inconclusive. Every error
     raised on purpose becomes a sentence.
     """
+    # Given arguments come from a test or another program, whose settings of the collector are its own.
+    if argv is None:
+        collect_seldom()
     try:
         from judgekit.cli.app import app_for
         from judgekit.data.outputs import clean
@@ -38,9 +41,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write("judgekit: interrupted before it began\n")
         sys.exit(130)
 
-    # Given arguments come from a test or another program, whose settings of the collector are its own.
-    if argv is None:
-        collect_seldom()
     args = list(sys.argv[1:] if argv is None else argv)
     try:
         with noting_reads():

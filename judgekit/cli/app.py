@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from os import environ
 from typing import Annotated, Final
 
 import typer
@@ -20,6 +22,7 @@ from judgekit.console.help import group
 from judgekit.console.options import expanded
 from judgekit.errors import DISTRIBUTION
 from judgekit.registry import register
+from judgekit.settings import docstring
 
 ABOUT: Final = (
     "Choose how to label retrieval results: find the labels whose metrics predict the quality of the answers."
@@ -48,13 +51,18 @@ def _root(
     """Take the options that stand before a command."""
 
 
-def app_for(args: Sequence[str] = ()) -> typer.Typer:
-    """Return the commands that a command line may mean: only the one that it begins with, whose making takes time."""
+def app_for(args: Sequence[str] | None = None) -> typer.Typer:
+    """Return the commands that a command line may mean; without one, all of them.
+
+    Making all commands takes longer than a small ``score``, and a loop would pay for that each time. So a line that
+    begins with a command has only that one; of any other line, ``--help`` for example, commands that it does not name
+    are there to be listed, without their options.
+    """
     ours = {_name(command) for commands in COMMANDS.values() for command in commands}
     app = group(ABOUT, name="judgekit", pretty_exceptions_enable=False)
     app.callback(help=ABOUT)(_root)
-    # Making all commands takes longer than a small `score`, and a loop would pay for that each time.
-    only = {*args[:1]} & ours
+    only = {*args[:1]} & ours if args else set()
+    mentioned = None if args is None else {*args, *_to_complete()}
     for heading, commands in COMMANDS.items():
         named = {_name(command): command for command in commands}
         # Plug-ins are imported only where the command is none of ours, since importing takes time.
@@ -63,11 +71,34 @@ def app_for(args: Sequence[str] = ()) -> typer.Typer:
         for name, command in named.items():
             if only and name not in only:
                 continue
+            if mentioned is not None and name not in mentioned:
+                command = _listed(command)
             if isinstance(command, typer.Typer):
                 app.add_typer(command, name=name, rich_help_panel=heading)
             else:
                 app.command(name, rich_help_panel=heading)(expanded(command))
     return app
+
+
+def _to_complete() -> list[str]:
+    """Return the words for which a shell asks how they may go on, which typer takes from these variables."""
+    if "_JUDGEKIT_COMPLETE" not in environ:
+        return []
+    return [word for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS") for word in environ.get(name, "").split()]
+
+
+def _listed(command: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
+    """Return a command, or group of commands, with the same name and help, but without options or commands."""
+    if isinstance(command, typer.Typer):
+        group_ = copy(command)
+        group_.registered_commands, group_.registered_groups = [], []
+        return group_
+
+    def nothing() -> None:
+        raise AssertionError("it is on no command line")
+
+    nothing.__name__, nothing.__doc__ = command.__name__, docstring(command)
+    return nothing
 
 
 def _name(command: Callable[..., None] | typer.Typer) -> str:

@@ -7,7 +7,6 @@ known is None, and shown as "-".
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.usage import Tokens
 
 if TYPE_CHECKING:
+    import asyncio
+
     from judgekit.wire.types import Endpoint
 
 
@@ -236,7 +237,10 @@ class Spending:
     async def reserve(self, money: float) -> None:
         """Set aside a request, and the money that it may take; wait for requests in flight, which may take less."""
         while not self._fits(money):
-            self._settled = self._settled or asyncio.Event()
+            if self._settled is None:
+                from asyncio import Event  # takes long to import; whoever asks has it
+
+                self._settled = Event()
             await self._settled.wait()
         self._requests_in_flight += 1
         self._money_in_flight += money

@@ -77,6 +77,14 @@ class App(typer.Typer):
 class Commands(typer.core.TyperGroup):
     """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
 
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options; typer's own switches are off and not None, which it would load pydantic to read."""
+        params = super().get_params(ctx)
+        for param in params:
+            if getattr(param, "is_flag", False) and param.default is None:
+                param.default = False
+        return params
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands (typer's types are those of click, or its own copy of it)."""
         # In the order of the journey and not of the alphabet: a newcomer reads from the top.

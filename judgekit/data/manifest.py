@@ -13,15 +13,17 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from judgekit import __version__
 from judgekit.data.folders import files_of, size_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.streams import temporary, write_atomic
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -49,9 +51,6 @@ class InputFile:
         """Hash a file, read once as a stream, and look for its manifest."""
         sha256 = _sha256(path)
         return cls(str(path), size_of(path), sha256, _made_from(path, sha256))
-
-
-_INPUTS: Final = TypeAdapter(dict[str, InputFile])
 
 
 _LARGE: Final = 64 << 20
@@ -154,13 +153,20 @@ def experiment_in(manifest: Path) -> Path | None:
         return None
 
 
+@cache
+def _validator() -> TypeAdapter[dict[str, InputFile]]:
+    from pydantic import TypeAdapter  # takes as long to import as a command's help takes in all
+
+    return TypeAdapter(dict[str, InputFile])
+
+
 def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
     """Return what a file was made from if a manifest says so of just this content, else nothing."""
     for manifest in _manifests(path):
         try:
             content = json.loads(manifest.read_bytes())
             if content["results"].get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
-                return _INPUTS.validate_python(content["inputs"])
+                return _validator().validate_python(content["inputs"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # it is somebody else's
     return {}
