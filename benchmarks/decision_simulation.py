@@ -274,6 +274,8 @@ def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
         useful = [follower.name for follower in case.eligible if follower.useful]
         before = useful[0] if useful else "answers"
         kept = decision.kept or "answers"
+        # Where all answers are wrong alike nothing follows them.
+        leader = case.followers[0].name if case.followers else "answers"
         row |= {f"bought, {order}": float(kept != FREE), f"bought before, {order}": float(before != FREE)}
         row |= {
             f"labels bought, {order}": float(kept in LABELINGS),
@@ -285,7 +287,7 @@ def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
             "largest r": (before, left),
             "largest r, pilot not counted": (before, MONEY),
             "decision, saving": (saving, left),
-            "leader by r": (case.followers[0].name, left),
+            "leader by r": (leader, left),
             "dearest": (max(prices, key=lambda name: prices[name]), MONEY),
             "cheapest": (min(prices, key=lambda name: prices[name]), MONEY),
             "answers only": ("answers", MONEY),
