@@ -143,7 +143,7 @@ class _AnswerAndRatings:
         wave, count = play(self.answerer, unit, replies)
         if wave:
             return wave
-        answered = self.read(unit, replies[:count])
+        answered = self.answered(unit, replies[:count])
         for metric in self.answering.llm_metrics:
             wave, further = play(metric, answered, replies[count:])
             if wave:
@@ -163,7 +163,16 @@ class _AnswerAndRatings:
             total += ratings
         return total
 
-    def read(self, unit: Unit, replies: Sequence[Outcome]) -> Answered:
+    def read(self, unit: Unit, replies: Sequence[Outcome]) -> None:
+        """Read all replies, those to the ratings too."""
+        _, count = play(self.answerer, unit, replies)
+        answered = self.answered(unit, replies[:count])
+        for metric in self.answering.llm_metrics:
+            _, further = play(metric, answered, replies[count:])
+            metric.read(answered, replies[count : count + further])
+            count += further
+
+    def answered(self, unit: Unit, replies: Sequence[Outcome]) -> Answered:
         """Return the answer that metrics rate, once all replies to the question are there."""
         return Answered(unit.query, self.answerer.answer(unit, replies), unit.docs if self.answering.needs_docs else ())
 
@@ -340,7 +349,7 @@ async def answer_runs(
     async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(lists)):
         places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
         occurrences = [Occurrence(run, depth, *origin(outcomes)) for run, depth in places]
-        given.setdefault(program.read(unit, outcomes), []).extend(occurrences)
+        given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
         # The decision is about one depth, and its price must not hold what other depths took.
         for depth in {depth for _, depth in places}:
             session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -57,7 +57,7 @@ class Job(Generic[T]):
 
     def plan(self) -> dict[str, Plan]:
         """Count what it would send, by stage and, under ``all``, together."""
-        return count(self.asks, self.asking.cache)
+        return count(self.asks, self.asking.cache, again=self.asking.ask_again is not None)
 
     def part(self, number: int, of: int) -> dict[str, Usage]:
         """Have a part answered into the store, with its share of the budget and of the servers' limits.
@@ -85,6 +85,7 @@ class Job(Generic[T]):
             return session.totals()
 
         asking = self.asking.within(budget_of(self.asking.budget, number, of))
+        forget_unread(units(), asking)
         return with_session(answered, asking, (number, of))
 
     def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Job[T]:
@@ -105,6 +106,7 @@ class Job(Generic[T]):
         """Do it; works under a running event loop (a notebook) too."""
         # Before anything is paid for: a folder that may not be written would end the job at its end.
         self.files.check()
+        forget_unread(everything(self.asks), self.asking)
         return with_session(lambda session: self.do(session, self.files), self.asking)
 
 
@@ -179,8 +181,28 @@ def everything(asks: Asks) -> Iterator[StageUnit]:
     return chain.from_iterable(units() for units in asks.values())
 
 
-def count(asks: Asks, cache: str | Path | None = None) -> dict[str, Plan]:
-    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
+def forget_unread(units: Iterable[StageUnit], asking: Asking) -> None:
+    """Forget the stored replies to these units that could not be read, where they are to be asked for again."""
+    # Imported here: it is seldom wanted.
+    from judgekit.client.unread import unread_keys
+    from judgekit.store.replies import Store, default_store_path, has_store
+
+    path = default_store_path() if asking.cache is None else asking.cache
+    if asking.ask_again is None or not has_store(path):
+        return
+    with closing(Store(path)) as store:
+        keys = unread_keys(units, store.get_many)
+        store.forget(keys)
+    many = "no stored reply" if not keys else f"{len(keys):,} stored {'reply' if len(keys) == 1 else 'replies'}"
+    again = f": {'it is' if len(keys) == 1 else 'they are'} asked for again" if keys else ""
+    asking.progress(Event("inputs", 0, None, note=f"{many} could not be read{again}"))
+
+
+def count(asks: Asks, cache: str | Path | None = None, *, again: bool = False) -> dict[str, Plan]:
+    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent.
+
+    With ``again`` the stored replies that could not be read count as missing.
+    """
     # Imported here: whoever labels or answers counts nothing.
     from judgekit.client.waves import planned
     from judgekit.store.replies import Store, default_store_path, has_store
@@ -190,12 +212,22 @@ def count(asks: Asks, cache: str | Path | None = None) -> dict[str, Plan]:
         lookup: Lookup = lambda _: {}  # noqa: E731  # nothing is stored yet
         if has_store(path):
             lookup = opened.enter_context(closing(Store(path, readonly=True))).get_many
+        if again:
+            lookup = _without_unread(asks, lookup)
         plans = {name: planned(units(), AllStages(), lookup) for name, units in asks.items()}
         plans["all"] = planned(everything(asks), AllStages(), lookup)
     # What one stage's stored replies took says how long those of another will be.
     for plan in plans.values():
         plan.elsewhere = plans["all"].observed
     return plans
+
+
+def _without_unread(asks: Asks, lookup: Lookup) -> Lookup:
+    """Return a look-up that does not find the replies that could not be read."""
+    from judgekit.client.unread import unread_keys
+
+    unread = frozenset(unread_keys(everything(asks), lookup))
+    return lambda keys: lookup([key for key in keys if key not in unread])
 
 
 def part_of(text: str) -> tuple[int, int]:

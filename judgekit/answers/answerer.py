@@ -24,6 +24,7 @@ from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
+from judgekit.wire.unread import note_unread
 
 _LEAST: Final = 16
 """A document that would be cut to fewer tokens than this is dropped."""
@@ -154,7 +155,9 @@ class Answerer:
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
-        return read_answer(outcome, asker.prompt.output, asker.endpoint.thinks)
+        answer = read_answer(outcome, asker.prompt.output, asker.endpoint.thinks)
+        note_unread(outcome, answer.status)
+        return answer
 
     def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
         """Return the answer from each document, and the replies that follow those: what came of merging."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from judgekit.client.budget import Budget, Price, Prices
 from judgekit.errors import UsageError
@@ -22,6 +22,7 @@ class Asking:
         max_requests: stop after this many requests.
         wait_s: seconds to wait for a server that is not ready.
         cache: folder of the reply store (default: your cache folder).
+        ask_again: which stored replies to ask for again: ``unread``, those that could not be read (default: none).
         progress: called with events, `judgekit.progress.Event`.
         prices: what models cost, `judgekit.Price`, by the name of an endpoint or the id of a model. Of an experiment
             only those that its file lacks or has otherwise.
@@ -34,6 +35,7 @@ class Asking:
     max_requests: int | None = setting(None, least=0)
     wait_s: float = setting(0.0, least=0)
     cache: str | Path | None = field(default=None, metadata=ANY_OBJECT)
+    ask_again: Literal["unread"] | None = setting(None)
     progress: Progress = field(default=silent, metadata=ANY_OBJECT)
     prices: Prices = field(default_factory=dict, hash=False, metadata=ANY_OBJECT)
 

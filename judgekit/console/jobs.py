@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
 import typer
 
@@ -30,6 +30,9 @@ class JobOptions:
     max_requests: Annotated[int | None, declared_option(Asking, "max_requests", rich_help_panel=ENDPOINT)] = None
     wait_s: Wait = 0.0
     cache: Cache = None
+    ask_again: Annotated[Literal["unread"] | None, declared_option(Asking, "ask_again", rich_help_panel=ENDPOINT)] = (
+        None
+    )
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")
     ] = False

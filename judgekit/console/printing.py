@@ -132,6 +132,7 @@ def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) ->
 def advice(asked: Iterable[str], read: Iterable[str]) -> str:
     """Return what to do about missing labels or answers, by the statuses of those asked for and those read."""
     from judgekit.data.tables import NO_FAILURE, Status
+    from judgekit.wire.unread import UNREAD
 
     failures = set(asked).difference(NO_FAILURE)
     sentences = []
@@ -139,6 +140,8 @@ def advice(asked: Iterable[str], read: Iterable[str]) -> str:
         sentences.append("Run the same command again to retry failed requests.")
     if set(read).difference(NO_FAILURE):
         sentences.append("Without an LLM, running again changes nothing: add the missing entries to the file.")
+    if failures & UNREAD:
+        sentences.append("Add --ask-again unread to ask again for the replies that could not be read.")
     if failures - {Status.FAILED}:
         sentences.append(
             "Unparsed, truncated and refused replies are kept, and the same command reuses them: try"

@@ -21,6 +21,7 @@ from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import ReadBy, Unread, Verdict
 from judgekit.settings import setting
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Request
+from judgekit.wire.unread import note_unread
 
 Reading = Literal["text", "logprobs"]
 Vote = Literal["majority", "mean"]
@@ -192,6 +193,8 @@ class Judge(Labeler):
         reading: Distribution | Verdict | Unread
         if self.read == "logprobs":
             reading = distribution(outcome, self._prompt.output.form, asker.endpoint)
+            if isinstance(reading, Unread):
+                note_unread(outcome, reading.status)
         else:
             reading = asker.stated(outcome, lambda: self._shown(unit)[0])
         if isinstance(reading, Unread):

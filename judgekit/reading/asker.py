@@ -22,6 +22,7 @@ from judgekit.reading.verdict import Unread, Verdict, stated, usable
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request, shaped
+from judgekit.wire.unread import note_replaced, note_unread
 
 U = TypeVar("U")
 
@@ -180,7 +181,10 @@ class Asker:
 
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
         """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
-        return stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
+        verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
+        if isinstance(verdict, Unread):
+            note_unread(outcome, verdict.status)
+        return verdict
 
 
 Values = Callable[[], Sequence[Mapping[str, str]]]
@@ -215,6 +219,7 @@ def merge_waves(
     unsettled = _unsettled(askers, values, outcomes)
     for place, second in zip(unsettled, later, strict=False):
         if isinstance(second, Reply):
+            note_replaced(outcomes[place])
             outcomes[place] = second
     return outcomes, later[len(unsettled) :]
 

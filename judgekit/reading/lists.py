@@ -17,6 +17,7 @@ from judgekit.reading.prompts import Prompt, neutral
 from judgekit.reading.verdict import Unread, usable
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
+from judgekit.wire.unread import note_unread
 
 _ROOM: Final = 256
 
@@ -61,12 +62,16 @@ class ListAsker:
         """Return the items of all lists, in order; where one of them cannot be read, why."""
         again = iter(replies[len(questions) :])
         items: list[Item] = []
+        problem: Unread | None = None
         for question, reply in zip(questions, replies, strict=False):
-            listed = self._read(question, next(again) if self._asks_again(question, reply) else reply)
+            said = next(again) if self._asks_again(question, reply) else reply
+            listed = self._read(question, said)
             if isinstance(listed, Unread):
-                return listed
-            items += listed
-        return items
+                note_unread(said, listed.status)
+                problem = problem or listed
+            else:
+                items += listed
+        return problem or items
 
     def _request(self, messages: Sequence[Mapping[str, str]], **params: Any) -> Request:
         fields = {"temperature": 0, **self.prompt.params, **self.endpoint.llm.params, **params}

@@ -181,7 +181,7 @@ def test_a_number_out_of_its_range_is_refused_and_the_help_names_the_range(judge
 
 
 ASKING = ["run", "choose", "build", "label", "answer", "guard", "audit", "nuggets"]
-SHARED = {"max_cost", "max_requests", "wait_s", "cache", "dry_run", "part"}
+SHARED = {"max_cost", "max_requests", "wait_s", "cache", "ask_again", "dry_run", "part"}
 
 
 def options_of(command: str) -> dict[str, tuple[tuple[str, ...], str]]:
