@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, pairwise
 from pathlib import Path
@@ -34,7 +35,7 @@ _RANKED: Final = ("query", "rank", "score")
 _CONTRADICTED: Final = 0.1
 """Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
 MANY: Final = 20
-"""Runs of fewer documents in all do not tell."""
+"""Runs of fewer documents in all do not tell, nor do fewer labels that are all alike."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
@@ -178,7 +179,12 @@ def remarks(labeling: Labeling) -> Iterator[str]:
 
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
     blocks: list[pd.DataFrame] = []
-    for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
+    given: Counter[float] = Counter()
+    for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated", "relevance"):
+        if "relevance" in block and len(given) < 2:
+            some = block.loc[block["status"] == Status.OK.value, "relevance"].to_numpy(np.float64)
+            values, often = np.unique(some, return_counts=True)
+            given.update(dict(zip(values.tolist(), often.tolist(), strict=True)))
         rows = block.reindex(columns=["query_id", "status", "reason", "judged", "escalated"])
         rows["reason"] = rows["reason"].astype(object).fillna("")
         alike = rows.groupby(["status", "reason", "query_id"], sort=False, as_index=False)
@@ -211,6 +217,10 @@ def remarks(labeling: Labeling) -> Iterator[str]:
         if met:
             few = f"judges documents of only {met:,} of {total:,} queries"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
+    # Where nothing was judged, this is why all of them are alike.
+    elif len(given) == 1 and given.total() >= MANY:
+        (label,) = given
+        yield f"{name} gives all {given.total():,} pairs the same label, {label:g}: it tells no documents apart."
 
 
 def ways_read(labeling: Labeling) -> Iterator[str]:

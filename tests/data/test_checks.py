@@ -68,9 +68,18 @@ def test_labels_that_say_nothing_of_the_pool_are_noticed(judged: list[int] | Non
     assert judges_nothing(found) == nothing
 
 
+def test_labels_that_are_all_alike_are_noticed() -> None:
+    alike = [(f"q{i}", "d", 1, "ok", 1.0, "") for i in range(20)]
+    unread = [(f"r{i}", "d", None, "unparsed", 1.0, "") for i in range(3)]
+    assert said(*alike, *unread) == ["gold gives all 20 pairs the same label, 1: it tells no documents apart."]
+    assert said(*alike[1:], *unread) == said(*alike, ("q0", "e", 0, "ok", 1.0, "")) == said(*unread) == []
+    (one,) = said(*((*row[:4], 0.0, "") for row in alike))
+    assert "same collection" in one, "nothing was judged, which is why they are alike"
+
+
 @pytest.mark.parametrize(("judged", "told"), [(0, "judges none of the documents"), (2, "only 2 of 50"), (3, "")])
 def test_labels_that_hardly_meet_the_pool_may_be_of_another_collection(judged: int, told: str) -> None:
-    found = said(*((f"q{i}", "d", 0, "ok", float(i < judged), "") for i in range(50)))
+    found = said(*((f"q{i}", "d", i % 2, "ok", float(i < judged), "") for i in range(50)))
     assert [told in line and "are these from the same collection?" in line for line in found] == [True] * bool(told)
 
 
