@@ -82,6 +82,15 @@ _SURE: Final = (
     r"|an? (?:clear|definite|firm|strong|plain|resounding|solid|simple)) )?"
 )
 
+_GIVES_REASON: Final = re.compile(r"(?:it|(?:the|this) (?:passage|text|document|question|answer))\b", re.IGNORECASE)
+"""How a reason begins behind a colon: "The passage is not relevant: it names no year"."""
+
+_WITHIN: Final = re.compile(
+    r"[,;]? (?:(?:and|so|therefore|thus|hence),? )+(?:the|my) (?:final )?answer is:? (?P<said>yes|no)[.!]?$",
+    re.IGNORECASE,
+)
+"""How a sentence ends in the verdict: too loose to state one alone."""
+
 _ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
 
 
@@ -133,7 +142,7 @@ class Clauses:
             return None  # "2. The passage" is the second of a list
         if mark == "=" and (labelled or clause["beside"].rstrip(".").casefold() not in self.names):
             return None  # "3 = full answer" is a grade with its name
-        if clause["said"] is None and mark in _ASKS:
+        if clause["said"] is None and mark in _ASKS and not (clause["sentence"] and _GIVES_REASON.match(beside)):
             return None  # "Irrelevant: No" asks whether it is
         elsewhere = _ELSEWHERE.match(beside)
         if elsewhere and not (elsewhere["told"] and mark in _ENDS):
@@ -163,6 +172,15 @@ class Clauses:
         if before and not labelled and (self.graded or clause["said"] is None):
             return None  # a number at the end of a sentence may belong to it
         return Statement(value, before, labelled, _is_clear(clause, alone=not before))
+
+    def concluding(self, line: str) -> Statement | None:
+        """Return the verdict with which a line above another verdict ends, be it within a sentence."""
+        sentence = self.closing(line)
+        within = None if sentence or self.graded else _WITHIN.search(line)
+        if within is None:
+            return sentence
+        before = line[: within.start()].rstrip(" ,;")
+        return Statement(self.values[within["said"].casefold()], before and f"{before}.", labelled=True, clear=False)
 
     @cached_property
     def label(self) -> re.Pattern[str]:

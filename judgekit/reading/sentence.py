@@ -72,6 +72,9 @@ _FENCED: Final = re.compile(r"\s*```\w*\n(?P<body>[^`]*)```\s*")
 _ODD: Final = re.compile(r"```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
 """What belongs to a quotation, to code or to a token that parts turns."""
 
+_AGREEING: Final = 2
+"""How often a model may say its verdict before it says it: each time a whole line is looked at."""
+
 _WORD: Final = re.compile(r"\w+")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
@@ -212,7 +215,7 @@ class SecondReading:
         if last:
             if first and first.value != last.value:
                 return None
-            above = [*rest[:-1], last.beside]
+            above = self._without_agreeing([*rest[:-1], last.beside], last.value)
             clear = last.clear or (first is not None and first.clear)
             return _Placed(last.value, last.labelled, above, below=[], opens=first is not None, clear=clear)
         if first:
@@ -228,6 +231,16 @@ class SecondReading:
                     _Placed(verdict.value, True, lines[:place], below, False, verdict.clear, tied=verdict.tied)
                 )
         return labelled[0] if len(labelled) == 1 else None
+
+    def _without_agreeing(self, above: list[str], value: int) -> list[str]:
+        """Return the lines above a verdict without a clause at their end that says the same."""
+        above = [line for line in above if line]
+        for _ in range(_AGREEING):
+            again = self.clauses.concluding(above[-1]) if above else None
+            if again is None or again.value != value:
+                break
+            above[-1:] = filter(None, [again.beside])
+        return above
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""

@@ -162,12 +162,26 @@ SPEAKS_AGAINST = [
     ("binary", "No. The passage is relevant to the question about the year."),
     ("criteria", "Correct: no\n\nGrade: 3"),
     ("binary", "Yes. The passage talks about the colour, not the year."),
+    ("binary", "The passage gives the year, and the answer is Yes.\n\nAnswer: No"),
+    ("binary", "The passage is about whales. No.\n\nAnswer: Yes"),
+    ("binary", "The passage is relevant: No"),
+    ("binary", "The passage is relevant: not at all."),
+    ("binary", "The passage is relevant: it is not."),
+    ("binary", "He asked whether it is old, so the answer is Yes."),
 ]
 
 
 @pytest.mark.parametrize(("name", "reply"), SPEAKS_AGAINST)
 def test_what_speaks_against_a_verdict_leaves_it_unread(name: str, reply: str) -> None:
     assert read(PROMPTS[name], reply, BRIDGE) is None
+
+
+@pytest.mark.parametrize("word", ["Yes", "No"])
+def test_a_verdict_said_twice_may_still_be_the_answer_to_the_question(word: str) -> None:
+    values = filled("Is the bridge old?", "Old Bridge", "The bridge over the river was opened in 1932.")
+    assert (
+        read(PROMPTS["binary"], f"It was opened in 1932, and the answer is {word}.\n\nAnswer: {word}", values) is None
+    )
 
 
 def test_a_verdict_in_the_words_of_the_passage_is_unread() -> None:
@@ -214,6 +228,15 @@ SHAPES = [
     ("binary", "<b>No</b>", 0),
     ("binary", 'Yes – "The bridge over the river was opened in 1932."', 1),
     ("criteria", "最終評価: 2", 2),
+    ("binary", "The passage gives the year, and the answer is Yes.\n\nAnswer: Yes", 1),
+    ("binary", "The passage is about whales, and the answer is No.\n\nAnswer: No", 0),
+    ("binary", "The passage states the year. So the answer is Yes.\n\nAnswer: Yes", 1),
+    ("binary", "The passage is about whales. No.\n\nAnswer: No", 0),
+    ("binary", "It gives the year. The answer is Yes. So the answer is Yes.\n\nAnswer: Yes", 1),
+    ("binary", "The passage is not relevant: it does not say when it was built.", 0),
+    ("binary", "The passage is relevant: it says when it was built.", 1),
+    ("binary", "The passage is not relevant – it mentions no year.", 0),
+    ("criteria", "The passage states the year. Grade: 3\n\nGrade: 3", 3),
     ("graded", "**Intent:** the year\n**Match:** It states the year.\n**Trust:** fine\n\nOverall: 3", 3),
 ]
 
