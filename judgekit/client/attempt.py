@@ -29,7 +29,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret, api_key
-from judgekit.wire.constraints import Way, obeys, unconstrained
+from judgekit.wire.constraints import Way, leaves, obeys, unconstrained
 from judgekit.wire.quirks import (
     DOWN,
     MALFORMED,
@@ -618,6 +618,11 @@ def _may_be_why(exchange: _Exchange) -> bool:
 
 
 def _ignores(reply: Reply, constraint: Mapping[str, Any]) -> bool:
-    """Whether a whole reply does not have the form that a server was asked to hold it to."""
+    """Whether a reply shows that the server did not hold it to a form, though it was asked to."""
+    if reply.refusal is not None:
+        return False
+    # What was cut off within its form may yet have it.
+    if reply.finish_reason == "length":
+        return leaves(reply.text, constraint)
     # Nothing at all is no form either: llama-server's completions end so where a reply begins with the stop.
-    return reply.refusal is None and reply.finish_reason in _WHOLE and not obeys(reply.text, constraint)
+    return reply.finish_reason in _WHOLE and not obeys(reply.text, constraint)

@@ -84,6 +84,15 @@ def obeys(text: str, constraint: Mapping[str, Any]) -> bool:
     return isinstance(said, dict) and set(_schema(constraint).get("required", ())) <= said.keys()
 
 
+def leaves(text: str, constraint: Mapping[str, Any]) -> bool:
+    """Whether the beginning of a reply cannot go on to the form that a constraint states."""
+    begun = text.strip()
+    words = _words(constraint)
+    if words:
+        return not any(form.startswith(begun) for word in words for form in (word, f'"{word}"'))
+    return not begun.startswith("{"[: len(begun)])
+
+
 def _words(constraint: Mapping[str, Any]) -> Sequence[str]:
     words = at(constraint, "structured_outputs", "choice")
     return words if isinstance(words, list) else ()

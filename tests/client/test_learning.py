@@ -174,12 +174,31 @@ def test_a_server_that_holds_to_nothing_is_asked_for_free_text_and_that_is_told_
 
 @pytest.mark.parametrize(
     "reply",
-    [completion("Yes, sin", finish_reason="length"), completion(None, message={"refusal": "I"})],
+    [
+        *(completion(text, finish_reason="length") for text in ("", " ", "Ye", '"N', '"No', "Yes")),
+        completion(None, message={"refusal": "I"}),
+    ],
 )
-def test_a_reply_that_is_not_whole_says_nothing_of_the_constraint(reply: Scripted):
+def test_a_reply_that_may_go_on_in_its_form_says_nothing_of_the_constraint(reply: Scripted):
     _, notes, sent = judged(reply)
     assert "structured_outputs" in sent[-1]
-    assert not any("ignores" in note for note in notes)
+    assert not any("ignored" in note for note in notes)
+
+
+@pytest.mark.parametrize("text", ["The passage is not relevant to the", "Yes, sin", "No.", '"The'])
+def test_a_reply_that_left_its_form_before_it_was_cut_off_shows_that_the_constraint_is_ignored(text: str):
+    """Small models ramble until their room is used up, so that none of their replies need be whole."""
+    cut = completion(text, finish_reason="length")
+    labels, notes, sent = judged(lambda body: "No" if "regex" in body else cut)
+    assert labels[2:] == [0] * (len(UNITS) - 2)
+    assert "regex" in sent[-1]
+    assert "".join(notes).count("ignored") == 2
+
+
+@pytest.mark.parametrize(("text", "left"), [('{"reason": "it', False), ("", False), ("```json", True), ("The", True)])
+def test_an_object_that_was_cut_off_had_its_form(text: str, left: bool):
+    _, notes, _ = judged(completion(text, finish_reason="length"), "graded-json")
+    assert any("ignored" in note for note in notes) == left
 
 
 def test_an_empty_reply_does_not_have_the_form():
