@@ -26,7 +26,7 @@ _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists fi
 _TIES: Final = {
     "ties": Param(
         "order of documents with equal scores; by default that of the run",
-        choices=("doc-desc", "doc-desc-32", "doc-asc"),
+        choices=("doc-desc", "doc-desc-32", "doc-asc", "run-order"),
     )
 }
 _UNIT: Final = {
@@ -39,6 +39,9 @@ _GAINS: Final = {
     "judged_only": _JUDGED_ONLY,
     **_UNIT,
 }
+
+
+_POSSIBLE: Final = "or by k if that is smaller (possible)"
 
 
 def _is_positive(value: Value) -> bool:
@@ -100,14 +103,26 @@ def precision(hits: LabelledHits, measure: Measure) -> Floats:
     "R",
     "recall",
     formula="relevant in the top k / all relevant",
-    source="trec_eval recall",
+    source="trec_eval recall; relative_P for by=possible",
     rewards="finding all there is, for research where a missed document hurts",
-    params={**_BINARY, **_UNIT},
+    params={
+        **_BINARY,
+        **_UNIT,
+        "by": Param(f"divide by all relevant, {_POSSIBLE}", "relevant", ("relevant", "possible")),
+    },
     aliases=("Recall",),
 )
 def recall(hits: LabelledHits, measure: Measure) -> Floats:
     # More hits than relevant documents there are only for bounds, which take the two from different labels.
-    return np.minimum(_ratio(_found(hits, measure), hits.judged.total(measure.rel)), 1)
+    return np.minimum(_ratio(_found(hits, measure), _to_find(hits, measure)), 1)
+
+
+def _to_find(hits: LabelledHits, measure: Measure) -> Ints:
+    """Return the number of relevant documents, or the most of them that the top k can hold, shape (L, 1, Q)."""
+    total = hits.judged.total(measure.rel)
+    if measure.option("by") == "possible" and measure.cutoff is not None:
+        return np.minimum(total, measure.cutoff)
+    return total
 
 
 @Definition(
@@ -189,7 +204,11 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
     params={
         **_BINARY,
         **_UNIT,
-        "by": Param("divide by all relevant, or by the relevant in the top k (hits)", "relevant", ("relevant", "hits")),
+        "by": Param(
+            f"divide by all relevant, by the relevant in the top k (hits), {_POSSIBLE}",
+            "relevant",
+            ("relevant", "hits", "possible"),
+        ),
     },
     aliases=("MAP",),
     unbounded=lambda measure: measure.option("by") == "hits",
@@ -201,7 +220,7 @@ def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
 
     sums = hits.once(("precisions", measure.rel), precisions).sum(measure.cutoff, hits.shape)
     by_hits = measure.option("by") == "hits"
-    return _ratio(sums, _found(hits, measure) if by_hits else hits.judged.total(measure.rel))
+    return _ratio(sums, _found(hits, measure) if by_hits else _to_find(hits, measure))
 
 
 def gains_of(measure: Measure, labels: Floats) -> Floats:
@@ -255,7 +274,8 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
         group, label = hits.groups(hits.table > 0)
         return _discounted(best_first(group, gains_of(measure, label)))
 
-    return hits.once(("ideal", measure.option("dcg")), best).sum(measure.cutoff, hits.group_shape)
+    cutoff = None if measure.option("ideal") == "uncut" else measure.cutoff
+    return hits.once(("ideal", measure.option("dcg")), best).sum(cutoff, hits.group_shape)
 
 
 @Definition(
@@ -268,7 +288,9 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
     params={
         **_GAINS,
         "ideal": Param(
-            "best order of all labelled documents, or of the retrieved top k", "judged", ("judged", "retrieved")
+            "best order of all labelled documents, cut at k (judged) or not (uncut), or of the retrieved top k",
+            "judged",
+            ("judged", "uncut", "retrieved"),
         ),
     },
 )

@@ -9,13 +9,14 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run, Ties
 
 EVERY = (
-    "P@3 P@5 P(by=retrieved)@5 P P(judged_only=True)@3 P(rel=2)@4 R@3 R@5 R F1@3 F1 Success@1 Success@3 Success"
-    " RR RR@2 RR(best=True) RR(rel=2)@3 RR(judged_only=True) AP AP@3 AP(by=hits) AP(by=hits)@3 AP(judged_only=True)"
-    " DCG@3 DCG DCG(dcg='exp-log2')@4 nDCG nDCG@3 nDCG(dcg='exp-log2')@3 nDCG(ideal=retrieved)@3 nDCG(ideal=retrieved)"
-    " nDCG(judged_only=True)@2 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR"
-    " ERR@3 ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2)"
-    " Judged Judged@3 SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1)"
-    " UDCG UDCG@3 UDCG(gain=2.0)@3 UDCG(harm=0.5)@4 UDCG(gain=0.5,harm=3.0)"
+    "P@3 P@5 P(by=retrieved)@5 P P(judged_only=True)@3 P(rel=2)@4 R@3 R@5 R R(by=possible)@3 R(by=possible) F1@3"
+    " F1 Success@1 Success@3 Success RR RR@2 RR(best=True) RR(rel=2)@3 RR(judged_only=True) AP AP@3 AP(by=hits)"
+    " AP(by=hits)@3 AP(by=possible)@2 AP(by=possible) AP(judged_only=True) DCG@3 DCG DCG(dcg='exp-log2')@4 nDCG"
+    " nDCG@3 nDCG(dcg='exp-log2')@3 nDCG(ideal=retrieved)@3 nDCG(ideal=retrieved) nDCG(ideal=uncut)@2"
+    " nDCG(ideal=uncut) nDCG(judged_only=True)@2 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR ERR@3"
+    " ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2) Judged Judged@3"
+    " SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1) UDCG UDCG@3"
+    " UDCG(gain=2.0)@3 UDCG(harm=0.5)@4 UDCG(gain=0.5,harm=3.0)"
 )
 """Every measure, with every parameter at least once."""
 _SPELLED = (

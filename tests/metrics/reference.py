@@ -36,7 +36,8 @@ def score(measure: Measure, ranked: list[str], labels: dict[str, float], scale: 
             divisor = min(k, len(ranked)) if options.get("by") == "retrieved" or measure.cutoff is None else k
             return (hits if rel is not None else sum(gains)) / (divisor or 1)
         case "R" | "SetR":
-            return hits / total if total else 0
+            divisor = min(total, measure.cutoff or total) if options.get("by") == "possible" else total
+            return hits / divisor if divisor else 0
         case "F1":
             precision, recall = hits / (k or 1), hits / total if total else 0
             return 2 * precision * recall / (precision + recall) if hits else 0
@@ -51,14 +52,15 @@ def score(measure: Measure, ranked: list[str], labels: dict[str, float], scale: 
             return ranks[0] if ranks else nan
         case "AP":
             summed = sum(n / rank for n, rank in enumerate(ranks, 1))
-            divisor = hits if options.get("by") == "hits" else total
+            divisor = {"hits": hits, "possible": min(total, measure.cutoff or total)}.get(options.get("by"), total)
             return summed / divisor if divisor else 0
         case "DCG":
             return dcg(gains, options)
         case "nDCG":
             from_top = options.get("ideal") == "retrieved"
             best_gains = sorted(gains if from_top else labels.values(), key=lambda v: gain(v, options), reverse=True)
-            ideal = dcg(best_gains[: measure.cutoff or len(best_gains)], options)
+            looked_at = None if options.get("ideal") == "uncut" else measure.cutoff
+            ideal = dcg(best_gains[:looked_at], options)
             return dcg(gains, options) / ideal if ideal else 0
         case "AUC":
             good = [s for s, d in zip(scores, ranked, strict=True) if relevant(d)]
