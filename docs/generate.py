@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -222,6 +223,37 @@ def _outcome(record: Mapping[str, Any]) -> str:
     return "held" if re.search(r"Purple|Green|\"score\": *7", said) else "ignored"
 
 
+def _peers() -> str:
+    """Return how the numbers of other tools are spelled."""
+    declared = tomllib.loads((HERE / "peers.toml").read_text("utf-8"))["peers"]
+    head = (
+        "tool",
+        "its measure: judgekit's",
+        "options",
+        "ties",
+        "queries of the mean",
+        "query's own document",
+        "digits",
+    )
+    rows = []
+    for row in declared:
+        (folder,) = (HERE.parent / "tests" / "exports").glob(f"{row['export']}-*")
+        pairs = [f"`{theirs}`: {f'`{ours}`' if ours else 'none'}" for theirs, ours in row["measures"].items()]
+        rows.append(
+            (
+                row.get("named", " ".join(folder.name.rsplit("-", 1))),
+                "; ".join(pairs),
+                f"`{row['options']}`" if row["options"] else "",
+                row["ties"],
+                row["queries"],
+                row["own"],
+                str(row.get("digits", "all")),
+                row["why"],
+            )
+        )
+    return _table((*head, "why trec_eval's differs"), rows)
+
+
 MADE: Final[Mapping[str, Callable[[], str]]] = {
     "experiment": _experiment,
     "labelers": lambda: _plugins(labelers(), "labeler"),
@@ -234,6 +266,7 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
     "flags": _flags,
     "tools": _tools,
     "servers": _servers,
+    "peers": _peers,
 }
 """What pages may take from the code, by name."""
 

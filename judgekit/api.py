@@ -26,6 +26,7 @@ from judgekit.answers.quality import AnswerMetric
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
 from judgekit.context import context_of
+from judgekit.data.checks import own_documents
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
@@ -179,6 +180,8 @@ def score(
     depth: int | None = None,
     missing: Missing = "undefined",
     unjudged: Unjudged = "nonrelevant",
+    drop_self: bool = False,
+    like: str | None = None,
     docs: AsDocs | None = None,
 ) -> Evaluation:
     """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
@@ -198,18 +201,27 @@ def score(
             ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
         unjudged: what a document is that nobody judged: ``nonrelevant``, or ``bounds`` as above. The parameter
             ``judged_only`` of a measure has such documents leave the lists.
+        drop_self: leave documents that are the query itself, by its id, out of the runs.
+        like: break ties, choose the queries of a mean and leave queries out of their own lists as a tool does:
+            ``beir``, ``gdeval``, ``mteb`` or ``pytrec_eval``.
         docs: as for `label`; to count evidence once where documents say where they stand on their pages: by default
             where runs are over different cuts of them.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
     """
-    from judgekit.metrics import evaluate, parse_measures, suited
+    from judgekit.metrics import evaluate, parse_measures, peer, suited
 
     notes: list[str] = []
-    ranked, collection = as_runs(runs, notes), None if docs is None else as_docs(docs)
+    other = None if like is None else peer(like)
+    ranked = as_runs(runs, notes, drop_self=drop_self or (other is not None and other.drop_self))
+    if other is not None:
+        ranked = [run.with_ties(other.ties) for run in ranked]
+    collection = None if docs is None else as_docs(docs)
     wanted = parse_measures(measures)
     made = as_labelings(labelings, scales)
+    for run in ranked:
+        notes += own_documents(run, made)
     if collection is not None:
         notes += misplaced_in(made, ranked, collection)
     evaluation = evaluate(
@@ -220,6 +232,7 @@ def score(
         depth=depth,
         missing=missing,
         unjudged=unjudged,
+        over="judged" if other is None else other.over,
         docs=collection,
     )
     # What was noticed while reading comes first: it may be why the numbers look odd.

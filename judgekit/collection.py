@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from judgekit.data.checks import check_runs, twins
+from judgekit.data.checks import check_runs, own_documents, twins
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
 from judgekit.data.pooled import counts_of
@@ -75,12 +75,15 @@ class Collection:
         depth: int,
         fields: Fields = "title+text",
         cache: str | Path | None = None,
+        *,
+        drop_self: bool = False,
     ) -> Collection:
         """Read what is given, check that it fits together, and cut the runs to ``depth``.
 
         Retrievers given as runs are asked every query; without ``docs`` the documents are what they return.
 
-        The index of a large collection lies in ``cache``, by default the user's cache folder.
+        The index of a large collection lies in ``cache``, by default the user's cache folder. With ``drop_self``
+        documents that are the query itself are left out of the runs.
 
         Raises:
             DataError: a file cannot be read; a run holds a query or a document that the collection lacks, or nothing.
@@ -99,7 +102,7 @@ class Collection:
         if docs is None:
             raise UsageError("docs is missing: only retrievers given as runs bring their documents")
         # Cut first: what lies below the pool need not be in the collection.
-        given = [run.cut(depth) for run in as_runs(runs, notes)]
+        given = [run.cut(depth) for run in as_runs(runs, notes, drop_self=drop_self)]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)
         # One file under two names would pass for two retrievers that are equally good.
@@ -108,6 +111,7 @@ class Collection:
         kept = []
         for run in given:
             kept.append(run.only(questions))
+            notes += own_documents(kept[-1], texts=(questions, documents))
             further = len(run.query_ids) - len(kept[-1].query_ids)
             if further:
                 notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
+Tool = Literal["beir", "gdeval", "mteb", "pytrec_eval"]
 
 
 def label(
@@ -190,9 +191,18 @@ def answer(
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How labels and ties count, by the names in `judgekit.score`."""
+    """How labels, ties and queries count, by the names in `judgekit.score`."""
 
-    ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc"
+    ties: Annotated[
+        TieRule | None,
+        typer.Option(help="Order of documents with equal scores (default: doc-desc, or that of --like)."),
+    ] = None
+    drop_self: Annotated[
+        bool, typer.Option("--drop-self", help="Leave documents that are the query itself, by its id, out of the runs.")
+    ] = False
+    like: Annotated[
+        Tool | None, typer.Option(help="Break ties, choose the queries of a mean and drop queries as this tool does.")
+    ] = None
     missing: Annotated[Missing, typer.Option(help="How a query with a missing label is scored.")] = "undefined"
     unjudged: Annotated[Literal["nonrelevant", "bounds"], typer.Option(help="How documents without a label count.")] = (
         "nonrelevant"
@@ -238,14 +248,14 @@ def score(
         judgekit score --run bm25.trec --run dense.trec --qrels gold.qrels -m 'nDCG@10 R@50 AP'
         judgekit score --run bm25.trec --run dense.trec --qrels gold.qrels --baseline bm25
     """
-    from judgekit.data.checks import contradictions
+    from judgekit.data.checks import contradictions, own_documents
     from judgekit.data.gold import misplaced_in
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import made_of
     from judgekit.data.runs import Ties
     from judgekit.data.sources import located
     from judgekit.data.trec import read_qrels, read_run
-    from judgekit.metrics import evaluate, foreign, parse_measures, suited
+    from judgekit.metrics import evaluate, foreign, parse_measures, peer, suited
 
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
@@ -261,14 +271,26 @@ def score(
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
         for labeling, path in zip(labelings, files.values(), strict=True):
             labeling.made = made_of(located(path, "qrels").path)
-        runs = [read_run(path, name, Ties(rules.ties)) for name, path in ranked.items()]
+        other = None if rules.like is None else peer(rules.like)
+        ties = Ties(rules.ties or (Ties.DOC_DESC if other is None else other.ties))
+        runs = [read_run(path, name, ties) for name, path in ranked.items()]
+        if rules.drop_self or (other is not None and other.drop_self):
+            runs = [run.without_own() for run in runs]
         collection = None
         if docs is not None:
             from judgekit.data.readers import read_docs
 
             collection = read_docs(docs)
             wanted = suited(wanted, runs, collection)
-    evaluation = evaluate(runs, labelings, wanted, docs=collection, missing=rules.missing, unjudged=rules.unjudged)
+    evaluation = evaluate(
+        runs,
+        labelings,
+        wanted,
+        docs=collection,
+        missing=rules.missing,
+        unjudged=rules.unjudged,
+        over="judged" if other is None else other.over,
+    )
     # Without a pair in common every score is 0, which reads like a bad run rather than like a wrong file.
     for name in foreign(evaluation):
         raise DataError(
@@ -290,7 +312,9 @@ def score(
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
     lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
-    remarks = [*contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules.missing)]
+    remarks = [*contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules)]
+    for scored in runs:
+        remarks += own_documents(scored, labelings)
     warnings = list(dict.fromkeys(remarks))
     if per_query or out is not None or as_json:
         table = evaluation.means()
@@ -318,7 +342,7 @@ def score(
     note(*warnings)
 
 
-def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
+def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:
     """Yield the caveats of the means: which queries each leaves out, and why."""
     treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
     cutoffs = {str(m): m.cutoff or 0 for m in evaluation.measures}
@@ -329,13 +353,15 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
             yield f"{mean.measure} is undefined under {mean.labeling}: {mean.reason}"
         if mean.missing:
             yield (
-                f"{mean.labeling}: labels are missing for {mean.missing:,} {of} ({treated[missing]});"
+                f"{mean.labeling}: labels are missing for {mean.missing:,} {of} ({treated[rules.missing]});"
                 " trec_eval reads only the qrels file and counts them as not relevant"
             )
         if mean.not_applicable:
             yield f"{mean.labeling} does not apply to {mean.not_applicable:,} {of}: they have no score"
         if mean.not_in_run:
             yield f"{mean.run} returns nothing for {mean.not_in_run:,} {of} of {mean.labeling}"
+        if rules.like and mean.undefined and not mean.reason:
+            yield f"{mean.undefined:,} {of} have no score for {mean.run}: the means of {rules.like} leave them out"
         if mean.ignored:
             yield f"{mean.ignored:,} queries of {mean.run} are not in {mean.labeling} and are ignored"
         if mean.no_relevant:

@@ -13,6 +13,7 @@ import numpy as np
 from judgekit.data.columns import Floats
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
+from judgekit.data.questions import normalised
 from judgekit.data.records import as_number
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened
@@ -34,6 +35,8 @@ _PILOT: Final = 0.25
 _RANKED: Final = ("query", "rank", "score")
 _CONTRADICTED: Final = 0.1
 """Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
+_OWN: Final = 0.2
+"""The share of lists that begin with the query itself from which this is no chance."""
 MANY: Final = 20
 """Runs of fewer documents in all do not tell, nor do fewer labels that are all alike."""
 
@@ -102,6 +105,31 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
                 f"{whose}: every list goes from the lowest score to the highest. Documents are ordered by"
                 " score, highest first: negate distances"
             )
+
+
+def own_documents(
+    run: Run, labelings: Sequence[Labeling] = (), texts: tuple[Queries, Docs] | None = None
+) -> Iterator[str]:
+    """Yield a sentence if many lists begin with the query itself, as where queries are documents of the collection.
+
+    A document that is judged relevant, or has another text than the query, only has the same id.
+    """
+    # Ids that only count, as of a few hundred queries and documents, meet by chance, but seldom at the top.
+    first, least = {*run.own_first()}, max(2, _OWN * np.count_nonzero(run.counts))
+    if len(first) >= least and texts is not None:
+        queries, docs = texts
+        for doc in docs.get(sorted(first)):
+            if normalised(doc.text) not in normalised(queries[doc.doc_id].text):
+                first.remove(doc.doc_id)
+    for labeling in labelings if len(first) >= least else ():
+        for block in labeling.blocks("query_id", "doc_id", "relevance"):
+            own = block[(block["query_id"] == block["doc_id"]) & (block["relevance"] > 0)]
+            first -= {*own["query_id"]}
+    if len(first) >= least:
+        yield (
+            f"run {run.name!r} begins with the query's own document for {len(first):,} of {len(run.query_ids):,}"
+            " queries: leave it out (score --drop-self; drop_self = true in [data])"
+        )
 
 
 def _first_rows(held: str | Path | pd.DataFrame) -> Floats:

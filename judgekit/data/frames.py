@@ -98,15 +98,17 @@ def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     return isinstance(source, str | Path)
 
 
-def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
-    """Return runs from any form that people hold them in; ``notes`` is filled with what contradicts itself in them."""
+def as_runs(source: AsRuns, notes: list[str] | None = None, *, drop_self: bool = False) -> list[Run]:
+    """Return runs from any form that people hold them in; ``notes`` is filled with what looks wrong in them.
+
+    With ``drop_self`` documents that are the query itself are left out.
+    """
     runs = []
     for held, given in _several(source, Run, _RUNS):
         name = given or _name_of(held, "run")
         if isinstance(held, Run):
-            runs.append(_named(held, name))
-            continue
-        if isinstance(held, str | Path):
+            run = _named(held, name)
+        elif isinstance(held, str | Path):
             run = read_run(held, given)
         else:
             held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
@@ -117,8 +119,8 @@ def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
                     " its name, {name: rows for name, rows in table.groupby('run')}"
                 )
             run = Run.from_frame(held, name)
-        runs.append(run)
-        if notes is not None:
+        runs.append(run.without_own() if drop_self else run)
+        if notes is not None and not isinstance(held, Run):
             notes += contradictions({run.name: held})
     return runs
 

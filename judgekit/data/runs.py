@@ -21,6 +21,7 @@ from judgekit.data.columns import (
     Objects,
     Pairs,
     RunLengthIds,
+    equal,
     objects,
     order_ids,
     repeated,
@@ -167,10 +168,9 @@ class Run:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
         import pandas as pd
 
-        within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        rows = np.repeat(self.starts, self.counts) + within
+        rows, queries = self._by_query()
         columns = {
-            "query_id": np.repeat(self.query_ids, self.counts),
+            "query_id": self.query_ids[queries],
             "doc_id": objects(self.docs_at(rows)),
             "score": self.ranked_scores[rows],
         }
@@ -180,7 +180,14 @@ class Run:
         """Return the run with documents of equal score in another order."""
         if ties is self.ties:
             return self
-        return Run.from_frame(self.frame(), self.name, ties=ties)
+        rows, queries = self._by_query()
+        # Within each query in the order in which they came, which one of the rules keeps.
+        rows = rows[np.lexsort((self._doc_rows[rows], queries))]
+        bounds = np.concatenate([[0], np.cumsum(self.counts)])
+        ordered = rows[order(bounds, self.ranked_scores[rows], self.docs_at(rows), ties)]
+        other = self._of_rows(ordered, self.counts, self.query_ids)
+        other.ties = ties
+        return other
 
     @cached_property
     def _query_index(self) -> dict[str, int]:
@@ -207,10 +214,40 @@ class Run:
         keep = np.fromiter((q in wanted for q in self.query_ids), np.bool_, len(self.query_ids))
         return self._keep(self.starts[keep], self.counts[keep], self.query_ids[keep])
 
+    def without_own(self) -> Run:
+        """Return the run without documents that are the query itself: whose id is that of their query.
+
+        A query that retrieved nothing else stays, with an empty list.
+        """
+        rows, queries = self._by_query()
+        others = np.flatnonzero(~self._own(rows, queries))
+        counts = np.bincount(queries[others], minlength=len(self.query_ids))
+        return self._of_rows(rows[others], counts, self.query_ids)
+
+    def own_first(self) -> list[str]:
+        """Return the ids of the queries whose list begins with the query itself."""
+        lists = np.flatnonzero(self.counts)
+        own: list[str] = self.query_ids[lists[self._own(self.starts[lists], lists)]].tolist()
+        return own
+
+    def _own(self, rows: Ints, queries: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether the doc of each row has the id of the row's query, given by its place."""
+        return equal(self.docs_at(rows), take(strings(self.query_ids), queries))
+
+    def _by_query(self) -> tuple[Ints, Ints]:
+        """Return all rows, queries ascending and documents best first, and the place of each row's query."""
+        within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return np.repeat(self.starts, self.counts) + within, np.repeat(np.arange(len(self.counts)), self.counts)
+
     def _keep(self, starts: Ints, counts: Ints, query_ids: Objects) -> Run:
         """Return a run of the first ``counts`` rows from ``starts`` on of the given queries; they stay in order."""
         bounds = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
+        return self._of_rows(rows, counts, query_ids)
+
+    def _of_rows(self, rows: Ints, counts: Ints, query_ids: Objects) -> Run:
+        """Return a run of some rows, which stand query by query, ``counts`` of each of the given queries."""
+        bounds = np.concatenate([[0], np.cumsum(counts)])
         kept = object.__new__(Run)
         kept.name, kept.ties, kept.docs_as_read = self.name, self.ties, self.docs_as_read
         kept._doc_rows = self._doc_rows[rows]

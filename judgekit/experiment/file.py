@@ -58,6 +58,7 @@ class DataConfig(_Section):
         docs: the file of the documents, or several.
         depth: number of documents to take from each run; their union, the pool, is labelled once.
         fields: what models and containment see of a document: its title and text, or the text alone.
+        drop_self: leave documents that are the question itself, by its id, out of the runs.
         sample: table of the questions to use, with the columns ``query_id`` and ``weight``; `judgekit plan` writes it.
             Only the means of runs are weighted.
         limit: use only the first queries, also of a sample.
@@ -67,6 +68,7 @@ class DataConfig(_Section):
     docs: Annotated[_Several, Field(min_length=1)]
     depth: Positive
     fields: Fields = "title+text"
+    drop_self: bool = False
     sample: str | None = None
     limit: Positive | None = None
 
@@ -353,7 +355,8 @@ class Config(_Section):
     def collection(self, cache: str | Path | None) -> Collection:
         """Read all queries, documents and runs; the index of a large collection lies in ``cache``."""
         queries, docs, runs = self._collected()
-        return Collection.make(queries, docs, runs, self.data.depth, self.data.fields, cache)
+        data = self.data
+        return Collection.make(queries, docs, runs, data.depth, data.fields, cache, drop_self=data.drop_self)
 
     def _collected(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""

@@ -4,14 +4,17 @@ from judgekit.metrics import formulas  # noqa: F401 - it enters judgekit's measu
 from judgekit.metrics.evaluation import evaluate, foreign, incomparable
 from judgekit.metrics.evidence import of_evidence, suited
 from judgekit.metrics.measures import DEFINITIONS, Definition, Measure, catalog, measure, parse_measures
+from judgekit.metrics.peers import PEERS, Peer, peer
 from judgekit.metrics.results import Evaluation, Mean
 
 __all__ = [
     "DEFINITIONS",
+    "PEERS",
     "Definition",
     "Evaluation",
     "Mean",
     "Measure",
+    "Peer",
     "catalog",
     "evaluate",
     "foreign",
@@ -19,5 +22,6 @@ __all__ = [
     "measure",
     "of_evidence",
     "parse_measures",
+    "peer",
     "suited",
 ]

@@ -33,6 +33,9 @@ Missing = Literal["undefined", "zero", "condense", "bounds"]
 the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""
 Unjudged = Literal["nonrelevant", "bounds"]
 """What a document is that nobody asked about: not relevant, or anything, as above."""
+Over = Literal["judged", "run", "relevant"]
+"""Which queries have a score: those of the labeling, 0 where a run lacks them; those of them that the run has, which
+may differ from run to run; or those of the run that have a label above 0."""
 
 
 def evaluate(
@@ -44,6 +47,7 @@ def evaluate(
     depth: int | None = None,
     missing: Missing = "undefined",
     unjudged: Unjudged = "nonrelevant",
+    over: Over = "judged",
     docs: Docs | None = None,
 ) -> Evaluation:
     """Score runs with labelings; `judgekit.score` says what the options mean."""
@@ -69,6 +73,7 @@ def evaluate(
         depth=depth,
         missing=missing,
         unjudged=unjudged,
+        over=over,
         docs=docs,
     )
     if scoring.bounded:
@@ -125,6 +130,7 @@ class _Scoring:
     depth: int | None
     missing: Missing
     unjudged: Unjudged
+    over: Over
     docs: Docs | None
 
     @property
@@ -144,10 +150,11 @@ class _Scoring:
         blank = join.excused | ~join.listed
         if self.missing == "undefined":
             blank |= join.missing
+        left_out = self._left_out(LabelledHits(join))
         reasons: dict[tuple[str, str], str] = {}
         values, low, high = [], [], []
         for measure in self.measures:
-            undefined = blank[:, None, :].copy()
+            undefined = blank[:, None, :] | np.broadcast_to(left_out, join.shape)
             for row, labeling in enumerate(self.labelings):
                 if reason := _undefined(measure, labeling):
                     reasons[labeling.name, str(measure)] = reason
@@ -178,6 +185,13 @@ class _Scoring:
             *_apart(join, self.measures),
         ]
         return Evaluation(join, self.measures, found, reasons, warnings, ends, bounded=self.bounded)
+
+    def _left_out(self, hits: LabelledHits) -> Bools:
+        """Return the cells that have no score because of the queries that scores are over, shape (1 or L, R, Q)."""
+        if self.over == "judged":
+            return np.zeros((1, 1, 1), np.bool_)
+        lacking: Bools = ~hits.join.ran[None]
+        return lacking | ~(hits.largest > 0) if self.over == "relevant" else lacking
 
     def _computer(self, ties: Value | None) -> _Computer:
         """Return what computes the measures under one rule of ties; None is that of each run."""

@@ -45,6 +45,7 @@ class Join:
         labelled: per labeling its rows of these queries and the pair of each, shapes (N,).
         unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
+        ran: whether the run has the query, be it with an empty list, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
             together, best first.
     """
@@ -133,10 +134,12 @@ class Join:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
+        self.ran = np.zeros((count, queries), np.bool_)
         hit_list, hit_rank, hit_pair = [], [], []
         self._hit_rows: list[Ints] = []
         for number, lists in enumerate(self._runs):
             self.retrieved[number, lists.query] = lists.retrieved
+            self.ran[number, lists.known] = True
             found = find(lists.keys, self._pair_keys)
             hits = np.flatnonzero(found >= 0)
             pair = found[hits].astype(np.int64)
@@ -233,6 +236,7 @@ class _Rows:
     """The lists of one run that are evaluated, in the order of the run's rows, cut to a depth.
 
     Attributes:
+        known: places of the run's queries among the evaluated ones, also of empty lists.
         query: place of the list's query among the evaluated ones, shape (S,).
         starts: the list's first row in the run, shape (S,).
         retrieved: how many documents the run has for the query, shape (S,).
@@ -241,6 +245,7 @@ class _Rows:
 
     def __init__(self, run: Run, place: dict[str, int], depth: int | None) -> None:
         at = _places(run.query_ids, place)
+        self.known = at[at >= 0]
         known = np.flatnonzero((at >= 0) & (run.counts > 0))
         # In the order of rows: keys are then found, and ids read, in one sweep.
         known = known[np.argsort(run.starts[known])]

@@ -190,7 +190,7 @@ class Evaluation(NotebookRepr):
             "missing": lost.sum(2),
             "not_applicable": excused.sum(2),
             "not_in_run": (scored & ~retrieved).sum(2),
-            "ignored": of_runs - (scored & retrieved).sum(2),
+            "ignored": of_runs - (scored & join.ran).sum(2),
             "undefined": (scored & ~excused & ~lost & ~defined).sum(3),
             "value": _mean(self.values),
             "low": _mean(low),

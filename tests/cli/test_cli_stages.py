@@ -104,6 +104,26 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run_and_ordered_as_as
     assert judgekit(*flat, "--ties", "doc-asc").out.split()[-4:-1] == ["0.5000", "0.5000", "0.5000"]
 
 
+def test_a_query_that_is_a_document_of_the_collection_leaves_its_own_list(judgekit, folder):
+    (folder / "s.trec").write_text("x1 Q0 x1 1 9 a\nx1 Q0 x3 2 8 a\nx1 Q0 x2 3 8 a\nx2 Q0 x2 1 9 a\nx2 Q0 x3 2 8 a\n")
+    (folder / "s.qrels").write_text("x1 0 x2 1\nx2 0 x3 1\nx4 0 x2 1\n")
+    score = ["score", "--run", "s.trec", "--qrels", "s.qrels", "-m", "RR@10"]
+
+    def mean(*options: str) -> str:
+        return judgekit(*score, *options, code=0).out.split()[-1]
+
+    said = judgekit(*score)
+    assert "begins with the query's own document for 2 of 2 queries: leave it out" in said.err
+    assert said.out.split()[-1] == f"{(1 / 3 + 1 / 2) / 3:.4f}"
+    assert mean("--drop-self") == f"{(1 / 2 + 1) / 3:.4f}"
+    assert mean("--like", "beir") == f"{(1 / 2 + 1) / 2:.4f}"
+    assert mean("--like", "beir", "--ties", "doc-asc") == f"{(1 + 1) / 2:.4f}"
+    told = judgekit(*score, "--like", "beir").err
+    assert "own document" not in told
+    assert "1 of 3 queries have no score for s: the means of beir leave them out" in told
+    assert "--like" in judgekit(*score, "--like", "bier", code=2).err
+
+
 MADE = [
     *("agreement.csv", "answers/answer-short.parquet", "claims.csv", "comparison.csv", "confusion.csv"),
     *("details.csv", "differences.csv"),

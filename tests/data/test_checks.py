@@ -3,7 +3,17 @@
 import pandas as pd
 import pytest
 
-from judgekit.data.checks import MANY, check_runs, contradictions, disjoint, judges_nothing, remarks, twins, ways_read
+from judgekit.data.checks import (
+    MANY,
+    check_runs,
+    contradictions,
+    disjoint,
+    judges_nothing,
+    own_documents,
+    remarks,
+    twins,
+    ways_read,
+)
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
@@ -123,3 +133,32 @@ def test_how_replies_were_read_is_told() -> None:
     shares = "50.0% in the form asked for, 0.0% as a plain sentence, 50.0% when asked again"
     assert told == f"judge: of 2 replies, {shares} (column read_by of the labels)."
     assert [*ways_read(Labeling("gold", Scale("binary"), labels.drop(columns="read_by")))] == []
+
+
+def own(lists: dict[str, list[str]]) -> Run:
+    return Run("bm25", *zip(*((q, d, -i) for q, docs in lists.items() for i, d in enumerate(docs)), strict=True))
+
+
+LISTS = {"a1": ["a1", "b1"], "a2": ["a2", "b1"], "a3": ["b1", "a3"], "a4": ["b2"]}
+ARGUMENTS = {q: Query(q, f"Text of {q}.") for q in LISTS}
+
+
+def test_lists_that_begin_with_the_query_itself_are_told() -> None:
+    [said] = own_documents(own(LISTS))
+    assert "begins with the query's own document for 2 of 4 queries" in said
+    assert "(score --drop-self; drop_self = true in [data])" in said
+    texts = MemoryDocs([*(Doc(q, f"text of {q}") for q in LISTS), Doc("b1", "other")])
+    assert len([*own_documents(own(LISTS), texts=(ARGUMENTS, texts))]) == 1
+    assert not [*own_documents(own(LISTS).without_own())]
+
+
+def test_ids_that_only_meet_are_no_documents_of_their_queries() -> None:
+    by_chance = {str(n): [str(n), "x"] if n < 3 else ["x", str(n)] for n in range(20)}
+    assert not [*own_documents(own(by_chance))]
+    assert not [*own_documents(own({"a1": ["a1"], "a2": ["x"]}))], "one query tells nothing"
+    # A passage with the number of its question, which it answers.
+    rows = [(q, q, 1) for q in LISTS]
+    gold = Labeling("gold", Scale("binary"), pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+    assert not [*own_documents(own(LISTS), [gold])]
+    answers = MemoryDocs(Doc(q, f"Q: text of {q}. A: because.") for q in LISTS)
+    assert not [*own_documents(own(LISTS), texts=(ARGUMENTS, answers))]

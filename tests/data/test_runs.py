@@ -53,6 +53,29 @@ def test_documents_are_ordered_by_score_and_then_by_the_tie_rule(pairs, ties: Ti
     assert few.cut(2).frame()["score"].tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
     back = Run.from_frame(run.frame(), "run", ties=ties)
     assert {q: back.top(q) for q in back.query_ids} == wanted
+    for rule in Ties:
+        other = run.with_ties(rule)
+        assert {q: other.top(q) for q in other.query_ids} == in_order(rows, rule), "the order of the rows is kept"
+
+
+@given(
+    st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("abcd")), scores, max_size=8),
+    st.sampled_from(list(Ties)),
+)
+def test_documents_that_are_the_query_itself_are_left_out_and_their_queries_stay(pairs, ties: Ties) -> None:
+    rows = [(q, d, s) for (q, d), s in pairs.items()]
+    run = Run("run", [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows], ties=ties)
+    left = run.without_own()
+    assert left.query_ids.tolist() == run.query_ids.tolist()
+    for query in run.query_ids:
+        assert left.top(query) == [doc for doc in run.top(query) if doc != query]
+        assert (query in run.own_first()) == (run.top(query)[:1] == [query])
+    assert len(left.frame()) == len(left) == sum(q != d for q, d in pairs)
+    assert left.with_ties(Ties.DOC_ASC).query_ids.tolist() == run.query_ids.tolist()
+    assert {q: left.with_ties(Ties.DOC_ASC).top(q) for q in run.query_ids} == {
+        q: [doc for doc in run.with_ties(Ties.DOC_ASC).top(q) if doc != q] for q in run.query_ids
+    }
+    assert left.without_own().own_first() == []
 
 
 @pytest.mark.parametrize("lengths", [[40, 40, 40], [50, 41, 0, 3], [300, *([1] * 200)]])

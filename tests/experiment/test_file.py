@@ -1,3 +1,4 @@
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,22 @@ def test_a_mistake_is_a_sentence_that_names_the_key_before_anything_is_asked(fol
     with pytest.raises(JudgekitError) as caught:
         prepare(folder / "experiment.toml")
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_questions_that_are_documents_leave_their_own_lists(folder):
+    """The question's own document is neither pooled nor labelled, and the lists are filled from below it."""
+    with open(folder / "docs.jsonl", "a") as docs, open(folder / "good.trec", "a") as run:
+        for number in range(6):
+            query = json.loads((folder / "queries.jsonl").read_text().splitlines()[number])
+            docs.write(json.dumps({"doc_id": query["query_id"], "text": query["text"]}) + "\n")
+            run.write(f"{query['query_id']} Q0 {query['query_id']} 0 1e6 good\n")
+    path, noted = folder / "experiment.toml", "run 'good' begins with the query's own document for 6 of 6 queries"
+    given = prepare(path).collection
+    assert any(note.startswith(noted) for note in given.notes)
+    edited(path, "[data]", "[data]\ndrop_self = true")
+    left = prepare(path).collection
+    assert not any("own document" in note for note in left.notes)
+    assert all(query_id in given.pairs[query_id] and query_id not in left.pairs[query_id] for query_id in left.queries)
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,22 @@ def scripts() -> dict[str, Path]:
 
 
 def metadata(script: Path) -> dict[str, Any]:
-    """Return the inline metadata of a script: ``dependencies``, the tool first, ``durations`` and ``installer``."""
+    """Return the inline metadata of a script: ``dependencies``, the tool first, and what ``tool`` may hold.
+
+    ``durations`` and ``installer``; ``bare`` where nothing but the dependencies is installed, not what they depend on.
+    """
     block = _METADATA.search(script.read_text(encoding="utf-8"))
     if block is None:
         raise SystemExit(f"{script.name} has no inline metadata")
     lines = [line.removeprefix("#").removeprefix(" ") for line in block[1].splitlines()]
     held = tomllib.loads("\n".join(lines))
-    return {"durations": [], "installer": "pip", **held.get("tool", {}), "dependencies": held["dependencies"]}
+    return {
+        "durations": [],
+        "installer": "pip",
+        "bare": False,
+        **held.get("tool", {}),
+        "dependencies": held["dependencies"],
+    }
 
 
 def version_of(script: Path) -> str:
@@ -59,15 +68,16 @@ def environment(script: Path, *, newest: bool) -> Path:
     if not newest and marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
         return place / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    options = ["--upgrade", *(["--no-deps"] if metadata(script)["bare"] else [])]
     if metadata(script)["installer"] == "npm":
         packages = [dependency.replace("==", "@") for dependency in dependencies]
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place), *packages], check=True)
     elif shutil.which("uv"):  # a tenth of the time
         python = str(place / "bin" / "python")
-        subprocess.run(["uv", "pip", "install", "-q", "--python", python, "--upgrade", *dependencies], check=True)
+        subprocess.run(["uv", "pip", "install", "-q", "--python", python, *options, *dependencies], check=True)
     else:
         pip = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--upgrade", *dependencies], check=True)
+        subprocess.run([*pip, *options, *dependencies], check=True)
     marker.write_text(wanted, encoding="utf-8")
     return place / "bin" / "python"
 

@@ -1,0 +1,177 @@
+"""Each tool's number by its spelling: what docs/peers.toml declares, against values that the tools gave."""
+
+import json
+import shlex
+import tomllib
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.data.frames import as_labelings, as_runs
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.runs import Run, Ties
+from judgekit.errors import UsageError
+from judgekit.metrics import PEERS, Evaluation, Peer, evaluate
+from tests.exports.worlds import CUTOFFS, SEEDS, world
+
+HERE = Path(__file__).resolve().parent
+EXPORTS = HERE.parent / "exports"
+DECLARED = tomllib.loads((HERE.parent.parent / "docs" / "peers.toml").read_text("utf-8"))["peers"]
+
+
+def asked(measures: dict[str, str]) -> dict[str, str]:
+    """Return the spellings by the tool's names, with each of the cutoffs."""
+    found = {}
+    for theirs, ours in measures.items():
+        for cutoff in CUTOFFS if theirs.endswith(("@k", "_k")) else ("",):
+            spelled = ours.replace("@k", f"@{cutoff}")
+            if ours:
+                found[f"{theirs.removesuffix('k')}{cutoff}" if cutoff else theirs] = spelled
+    return found
+
+
+ROWS = [
+    pytest.param(row["export"], row["options"], row.get("digits"), theirs, ours, id=f"{row['export']}-{theirs}")
+    for row in DECLARED
+    for theirs, ours in asked(row["measures"]).items()
+]
+
+
+@cache
+def recorded(export: str) -> Any:
+    (folder,) = EXPORTS.glob(f"{export}-*")
+    return json.loads((folder / "values.json").read_text("utf-8"))
+
+
+def rules_of(options: str) -> Peer:
+    """Return how `judgekit score` scores with some options."""
+    given = shlex.split(options)
+    rules = Peer(Ties.DOC_DESC, "judged")
+    if "--like" in given:
+        rules = PEERS[given[given.index("--like") + 1]]
+    if "--ties" in given:
+        rules = replace(rules, ties=Ties(given[given.index("--ties") + 1]))
+    return replace(rules, drop_self=True) if "--drop-self" in given else rules
+
+
+@cache
+def drawn(seed: int, rules: Peer) -> tuple[Run, Labeling]:
+    """Return the run and the labels of a world."""
+    drawn = world(seed)
+    rows = [(query, doc, score) for query, docs in drawn.run.items() for doc, score in docs.items()]
+    run = Run("run", *zip(*rows, strict=True), ties=rules.ties)  # type: ignore[arg-type]
+    if rules.drop_self:
+        run = run.without_own()
+    labels = [(query, doc, grade) for query, grades in drawn.qrels.items() for doc, grade in grades.items()]
+    frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
+    return run, Labeling("qrels", Scale("grades", 4), frame, negative=True)
+
+
+def scored(seed: int, rules: Peer, measure: str) -> Evaluation:
+    run, labeling = drawn(seed, rules)
+    return evaluate([run], [labeling], [measure], over=rules.over)
+
+
+@pytest.mark.parametrize(("export", "options", "digits", "theirs", "ours"), ROWS)
+def test_a_spelling_gives_the_number_of_the_tool(
+    export: str, options: str, digits: int | None, theirs: str, ours: str
+) -> None:
+    """By query where the tool says it, which is the last bit where nothing is rounded; else the mean."""
+    compared = 0
+    for seed in SEEDS:
+        wanted = recorded(export)[str(seed)][theirs]
+        if wanted is None:
+            continue
+        found = scored(seed, rules_of(options), ours)
+        compared += 1
+        if isinstance(wanted, dict):
+            values = dict(zip(found.query_ids, found.values[0, 0, 0].tolist(), strict=True))
+            there = {query: value for query, value in values.items() if value == value}
+            if digits is not None:
+                there = {query: float(f"{value:.{digits}f}") for query, value in there.items()}
+            assert there == wanted, f"world {seed}"
+        elif digits is None:
+            assert found.summary[0].value == pytest.approx(wanted, rel=1e-12), f"world {seed}"
+        else:
+            assert round(found.summary[0].value, digits) == wanted, f"world {seed}"
+    assert compared > 20
+
+
+@pytest.mark.parametrize("other", [{"ties": Ties.DOC_DESC}, {"drop_self": False}, {"over": "judged"}], ids=str)
+def test_each_rule_of_beir_tells_in_these_worlds(other: dict[str, Any]) -> None:
+    """Else a mistake in it would pass unseen."""
+    rules, differ = replace(PEERS["beir"], **other), 0
+    for seed in SEEDS:
+        value = scored(seed, rules, "nDCG@10").summary[0].value
+        differ += round(value, 5) != recorded("beir")[str(seed)]["NDCG@10"]
+    assert differ > 5
+
+
+def test_gdeval_leaves_queries_out_that_have_no_grade_above_zero() -> None:
+    rules, lacking = replace(PEERS["gdeval"], over="run"), 0
+    for seed in SEEDS:
+        found = scored(seed, rules, "ERR@10")
+        lacking += found.summary[0].defined - len(recorded("gdeval")[str(seed)]["err@10"])
+    assert lacking > 0
+
+
+def test_what_no_spelling_gives_differs_from_the_nearest_one() -> None:
+    for row in DECLARED:
+        for theirs, ours in row["measures"].items():
+            if not ours:
+                assert row["why"]
+                assert (row["export"], theirs) in {("beir", "Hole@k"), ("ranx", "bpref")}
+    differ = [
+        seed
+        for seed in SEEDS
+        if (wanted := recorded("ranx")[str(seed)]["bpref"]) is not None
+        and scored(seed, rules_of("--ties run-order"), "Bpref").summary[0].value != pytest.approx(wanted)
+    ]
+    assert len(differ) > 5
+
+
+RUN = {"a": {"a": 9.0, "d1": 8.0, "d2": 8.0}, "b": {"b": 1.0}, "x": {"d1": 1.0}}
+QRELS = {"a": {"d1": 1}, "b": {"d1": 1}, "c": {"d1": 1}, "d": {"d1": 0}}
+
+
+def test_python_scores_like_a_tool() -> None:
+    """Of a, b and c: d2 stands above d1 by its id, b has nothing left, and the run lacks c."""
+
+    def mean(**how: Any) -> float:
+        return float(jk.score(RUN, QRELS, "RR@10", **how).means()["value"].iloc[0])
+
+    assert mean() == pytest.approx(1 / 3 / 4)
+    assert mean(drop_self=True) == pytest.approx(1 / 2 / 4)
+    assert mean(like="beir") == pytest.approx(1 / 2 / 2)
+    assert mean(like="mteb") == mean(like="pytrec_eval") == pytest.approx(1 / 3 / 2)
+    assert mean(like="gdeval", drop_self=True) == pytest.approx(1 / 2 / 2)
+    assert jk.score(RUN, QRELS, "RR(ties=run-order)@10", like="beir").means()["value"].iloc[0] == 1 / 2
+    with pytest.raises(UsageError, match=r"unknown tool to score like 'bier'.*beir"):
+        mean(like="bier")
+
+
+def test_a_measure_may_keep_the_order_of_the_run() -> None:
+    """Beside measures under another rule, and after the run was ordered by it."""
+    rows = [*(("1", doc, 1.0) for doc in "dbface"), ("2", "b", 1.0), ("2", "a", 2.0), ("2", "d", 2.0)]
+    run = Run("run", *zip(*rows, strict=True), ties=Ties.DOC_ASC)  # type: ignore[arg-type]
+    labels = pd.DataFrame([("1", "a", 1), ("2", "d", 1)], columns=["query_id", "doc_id", "relevance"])
+    found = jk.score(run, {"q": labels}, "RR(ties=run-order)@6 RR RR(ties=doc-desc)", scales={"q": "binary"}).scores()
+    values = found.pivot(index="query_id", columns="measure", values="value")
+    assert values["RR(ties='run-order')@6"].tolist() == [1 / 4, 1 / 2]
+    assert values["RR"].tolist() == [1, 1 / 2]
+    assert values["RR(ties='doc-desc')"].tolist() == [1 / 6, 1]
+
+
+def test_queries_that_a_mean_leaves_out_are_undefined_and_counted() -> None:
+    rules = PEERS["gdeval"]
+    runs = [run.with_ties(rules.ties).without_own() for run in as_runs(RUN)]
+    found = evaluate(runs, as_labelings(QRELS), "P@1", over=rules.over)
+    [mean] = found.summary
+    assert (mean.queries, mean.defined, mean.undefined, mean.not_in_run, mean.ignored) == (4, 2, 2, 3, 1)
+    assert np.isnan(found.values[0, 0, 0]).tolist() == [False, False, True, True]
