@@ -37,6 +37,8 @@ class MockTransport:
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         """Return 200 with a reply in the form that the body asks for, of the API that it is in."""
         asked: dict[str, Any] = parse_json(body)
+        if "query" in asked:
+            return 200, {}, json.dumps(_ranked(asked)).encode()
         api = next(api for api, shown in SHOWN.items() if shown in asked)
         prompt = _shown(api, asked)
         text, chances = _say(asked, prompt)
@@ -66,6 +68,18 @@ class MockTransport:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _ranked(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reranker replies: the share of the question's words that each document has."""
+    words = set(_PIECE.findall(asked["query"].casefold()))
+    results = []
+    for index, text in enumerate(asked["documents"]):
+        shared = words & set(_PIECE.findall(text.casefold()))
+        results.append({"index": index, "relevance_score": len(shared) / len(words)})
+    used = len(_PIECE.findall(" ".join([asked["query"], *asked["documents"]])))
+    usage = {"prompt_tokens": used, "total_tokens": used}
+    return {"model": asked["model"], "object": "list", "usage": usage, "results": results}
 
 
 def _shown(api: str, asked: dict[str, Any]) -> str:

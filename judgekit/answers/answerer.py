@@ -241,7 +241,7 @@ def make_answerer(
     if mode not in MODES:
         raise UsageError(not_among("mode", mode, MODES))
     if not endpoint.application:
-        return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
+        return Answerer(endpoint.llm, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
     # An application shows its documents and merges its answers as it likes.
     if prompt != DEFAULT_PROMPT or mode in _APART:
         what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else f"the mode {mode!r}"

@@ -118,7 +118,9 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     from judgekit.reading.check import check_endpoint as check, lines_for, planned
 
     servers = server.servers()
-    endpoint = Context(servers.endpoints).endpoint(None).llm
+    endpoint = Context(servers.endpoints).endpoint(None)
+    if not endpoint.scores:
+        endpoint = endpoint.llm
     requests, prompts, replies = planned(endpoint)
     price = Spending(Budget(), servers.prices).price(endpoint)
     cost = "" if price is None else f": at most {price.of(prompts, replies):,.4g} by the prices given"

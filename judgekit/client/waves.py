@@ -191,7 +191,8 @@ class Plan:
         room = None if unsent.room is None else unsent.room / requests
         again = observed.asked_again(requests, self.further)
         prompts = exactly(unsent.expected).times(self._share(endpoint, requests))
-        replies = exactly(requests).times(observed.reply(requests, room))
+        reply = exactly(0) if endpoint.scores else observed.reply(requests, room)
+        replies = exactly(requests).times(reply)
         # A request that is asked again repeats its prompt, and quotes it with the reply.
         return prompts.times(exactly(1) + again + again), replies.times(exactly(1) + again)
 

@@ -26,6 +26,7 @@ from judgekit.wire.access import Secret, api_key, is_local
 from judgekit.wire.constraints import ways
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.quirks import Accepted, Fatal, Refused, ServerQuirks, Unsupported, decoded, read_response
+from judgekit.wire.scores import scored_body
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Request, Transport
 
 Outcome = Literal["yes", "no", "partly", "held", "ignored", "refused", "not tried"]
@@ -34,7 +35,8 @@ MOST_REQUESTS: Final = 12
 """The most requests of a check."""
 
 _QUESTION: Final = "What is the capital of France?"
-_PASSAGE: Final = "<passage>\nParis has been the capital of France for most of its history.\n</passage>"
+_FACT: Final = "Paris has been the capital of France for most of its history."
+_PASSAGE: Final = f"<passage>\n{_FACT}\n</passage>"
 _MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
 _LOGPROBS_ARE_FOR: Final = "judges that read probabilities (read=logprobs)"
 _FORM_IS_FOR: Final = "models that do not keep to the form that is asked for"
@@ -50,7 +52,17 @@ _LARGEST: Final = 40_000
 _BEYOND: Final = 10**7
 """More tokens than any model's context has."""
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
-_NAMES: Final = {"chat": "chat completion", "completions": "completion"}
+_NAMES: Final = {
+    "chat": "chat completion",
+    "completions": "completion",
+    "rerank": "score of a pair",
+    "score": "score of a pair",
+}
+_BESIDE: Final = "Cheese is made of milk."
+"""A passage that does not answer the question."""
+_SCORES_ARE_FOR: Final = "the labeler rerank"
+_SCALE: Final = "scale of scores"
+_LOGITS: Final = "logits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +165,34 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
         checks.append(await _answer(probe))
         # A server that is down would fail every further check, each after its whole time-out.
         if checks[-1].works != "no":
-            checks.append(await _logprobs(probe))
-            checks += await _constraints(probe)
+            if endpoint.scores:
+                checks.append(await _scores(probe))
+            else:
+                checks.append(await _logprobs(probe))
+                checks += await _constraints(probe)
             checks.append(await _together(probe))
             if transport is None and api_key(endpoint) and has_routes(endpoint):
                 checks.append(await _keyless(probe))
-            checks += await _room(probe, context)
+            if not endpoint.scores:
+                checks += await _room(probe, context)
     finally:
         await probe.transport.aclose()
     return checks
 
 
 def _plain(endpoint: Endpoint, *, probable: bool = False) -> Request:
-    """Return the request of a judge of one word, or of one that reads probabilities."""
+    """Return the request of a judge of one word, or of one that reads probabilities; of a reranker its own."""
+    if endpoint.scores:
+        return _pair(endpoint, _FACT)
     params: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if probable else {}
     asker = Asker(endpoint, load_prompt("binary"), params)
     return asker.request({"question": _QUESTION, "passages": _PASSAGE})
+
+
+def _pair(endpoint: Endpoint, passage: str) -> Request:
+    """Return the request for the score of a passage."""
+    body = scored_body(endpoint.api, endpoint.model, _QUESTION, passage, endpoint.params)
+    return Request(endpoint, canonical(body))
 
 
 async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> tuple[Check, int | None]:
@@ -249,6 +273,24 @@ async def _logprobs(probe: _Probe) -> Check:
     if probe.quirks.alternatives is not None:
         detail += ", the most that it allows; fewer are asked for"
     return Check(name, "yes", detail, _LOGPROBS_ARE_FOR)
+
+
+async def _scores(probe: _Probe) -> Check:
+    """Ask for the scores of a passage that answers and of one that does not, and say which scale they are on."""
+    replies = [await probe.ask(_pair(probe.endpoint, passage).body) for passage in (_FACT, _BESIDE)]
+    scores: list[float] = []
+    for reply in replies:
+        if isinstance(reply, _Refusal):
+            return Check(_SCALE, "no", reply.said, _SCORES_ARE_FOR)
+        scores.append(float(reply.text))
+    answers, beside = scores
+    seen = f"{answers:.4g} for a passage that answers, {beside:.4g} for one that does not"
+    # A model that is no reranker is served by some servers all the same: llama-server gives all pairs of it one score.
+    if not answers > beside:
+        return Check(_SCALE, "no", f"{seen}: it does not tell them apart. Is this model a reranker?", _SCORES_ARE_FOR)
+    if all(0 <= score <= 1 for score in scores):
+        return Check(_SCALE, "yes", f"{seen}: probabilities, as far as two pairs show", _SCORES_ARE_FOR)
+    return Check(_SCALE, "partly", f"{seen}: {_LOGITS}, so set scores=logit", _SCORES_ARE_FOR)
 
 
 async def _constraints(probe: _Probe) -> list[Check]:
@@ -341,6 +383,11 @@ def lines_for(endpoint: Endpoint, checks: list[Check]) -> Iterator[str]:
     answer = found.get(_NAMES[endpoint.api])
     if answer is not None and "thinks before it answers" in answer.detail:
         yield "params = { chat_template_kwargs = { enable_thinking = false } }"
+    if endpoint.scores:
+        scale = found.get(_SCALE)
+        scores = ', scores = "logit"' if scale is not None and _LOGITS in scale.detail else ""
+        yield f'# its labels: kind = "rerank"{scores}'
+        return
     held = [check.name for check in checks if check.works == "held"]
     yield f"# held to a form: {', '.join(held) or 'no; judges read replies as they come'}"
     logprobs = found.get("log-probabilities")

@@ -24,7 +24,7 @@ from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
-from judgekit.wire.types import SHOWN
+from judgekit.wire.types import ASKED, SHOWN
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
@@ -106,7 +106,7 @@ def _model(text: str) -> str:
 
 def _shown_texts(record: Record) -> Iterator[str]:
     """Yield all texts that a request shows the model."""
-    for name in SHOWN.values():
+    for name in (*ASKED, *SHOWN.values()):
         yield from _texts(member(record.body, name))
 
 

@@ -36,6 +36,7 @@ from judgekit.data.tables import Status
 from judgekit.wire.constraints import Kind, Way, kind_of, ways
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.refusals import CURES, NO_KEY, ROOMS, Said, Setting, shortened
+from judgekit.wire.scores import with_choices
 from judgekit.wire.streams import completion_of
 from judgekit.wire.types import TooLargeError, chosen
 from judgekit.wire.usage import Tokens, tokens_used
@@ -50,10 +51,11 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
-# OpenAI's newer models take no ``max_tokens``, most servers know nothing else.
+# OpenAI's newer models take no ``max_tokens``, most servers know nothing else. TEI's rerankers take ``texts``.
 _SWAP: Final = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
+    "documents": "texts",
 }
 
 _EPOCH: Final = 1e9
@@ -184,11 +186,18 @@ def read_response(
     if status in (400, 403, 422, 451) and said.moderated:
         return Refused(reason, Status.REFUSED)
     if status in (400, 422, 500, 501):
+        # What is missing stands in the body under another name.
+        for sent, wanted in _SWAP.items():
+            if wanted == said.lacking and sent in params:
+                return Unsupported(sent, reason)
         # llama-cpp-python refuses parameters with 500; but a 500 that merely mentions one may be about anything.
         param = said.named(params) if status < 500 or said.param else None
         most = None if param is None else said.at_most(param, params)
         if param is not None and (most is not None or not said.wrong_value(param)):
             return Unsupported(param, reason, most)
+    # llama-server says so of a route that it was not started for.
+    if status == 501 and said.unsupported and not proven:
+        return Fatal(reason, "address")
     if status in (408, 409, 425) or status >= 500:
         if said.setting == "key":
             return Fatal(reason, said.setting)
@@ -247,6 +256,7 @@ def _json(data: str | bytes) -> Any:
 
 def unusable(body: Any) -> str | None:
     """Say what is wrong with a response body that holds no completion, although the status says so; None if it does."""
+    body = with_choices(body)
     if not isinstance(body, dict):
         return "no JSON object"
     if body.get("error"):
@@ -269,7 +279,7 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
         body, raw = streamed, json.dumps(streamed)
     problem = unusable(body)
     if problem is None:
-        return Accepted(raw, body)
+        return Accepted(raw, with_choices(body))
     if body is None and len(data) >= _FEW and _BINARY.match(data):
         # To ask again would pay for the same bytes again.
         return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")

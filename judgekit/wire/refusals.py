@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from judgekit.wire.jsontext import at
-from judgekit.wire.types import CONSTRAINTS, SHOWN
+from judgekit.wire.types import ASKED, CONSTRAINTS, SHOWN
 
 ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """The names under which servers take the most tokens of a reply."""
@@ -21,12 +21,13 @@ NUMBERS: Final = frozenset({"logprobs", "top_logprobs", *ROOMS})
 """Parameters whose number can be lowered to what a server allows without asking something else."""
 
 # One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
-# context size"; TGI: "Input validation error: `inputs` tokens"; LiteLLM says it with 500: "prompt is too long".
+# context size", and of what it reranks "input (702 tokens) is too large to process"; TGI: "Input validation error:
+# `inputs` tokens"; LiteLLM says it with 500: "prompt is too long".
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size|limit)|maximum context"
     r"|(prompt|input|message|request)s? (is |are )?too (long|large)"
     r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"
-    r"|exceeds? .{0,40}(token|context) limit",
+    r"|exceeds? .{0,40}(token|context) limit|input \(\d+ tokens\) is too large",
     re.IGNORECASE,
 )
 
@@ -96,11 +97,14 @@ _KEYWORD: Final = re.compile(r"unexpected keyword argument ['\"](\w+)")
 # FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input.
 _SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 
+# A field that the body lacks. TEI: "missing field `texts` at line 1".
+_LACKING: Final = re.compile(r"missing field ['\"`]?(\w+)", re.IGNORECASE)
+
 _NO_PARAM: Final = frozenset({"", "none", "null", "body"})
 # Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant.
 _AMBIGUOUS: Final = frozenset({"n", "stop", "user", "seed", "tools", "store"})
 
-_FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
+_FIXED: Final = frozenset({"model", "n", "stream", *ASKED, *SHOWN.values()})
 """What no request can do without."""
 
 _EMPTY: Final = "(an empty response)"
@@ -221,6 +225,17 @@ class Said:
     def moderated(self) -> bool:
         """Whether it is about what this prompt says."""
         return _MODERATED.search(self.everything) is not None
+
+    @property
+    def lacking(self) -> str | None:
+        """The field that it misses in the body, where it says so."""
+        missing = _LACKING.search(self.words)
+        return missing[1] if missing else None
+
+    @property
+    def unsupported(self) -> bool:
+        """Whether the server says that it does not do such a thing at all."""
+        return "not_supported" in self.code
 
     @property
     def unpaid(self) -> bool:

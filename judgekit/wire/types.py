@@ -5,6 +5,7 @@ of the labelers that made them, which is why a labeler can be tested without a n
 run with the same pair or another k never pays twice.
 
 What prompts ask is told as a chat completion. A *completion* takes one text, for base models without a chat template.
+A reranker takes a question and a document, and replies a score (`judgekit.wire.scores`).
 The body of a request is made in the shape of its API, so that it is stored as it is sent and its identity is its own; a
 reply is stored as it came, and read here as if it were a chat completion.
 """
@@ -25,6 +26,7 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
+from judgekit.wire.scores import with_choices
 from judgekit.wire.usage import tokens_used
 
 _MAKERS: Final = frozenset({"meta", "google", "microsoft", "openai", "anthropic", "mistralai", "nvidia", "the", "my"})
@@ -37,15 +39,25 @@ CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
 Carrier = Literal["http", "openai"]
-Api = Literal["chat", "completions"]
-ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions"]]] = {
+Api = Literal["chat", "completions", "rerank", "score"]
+ROUTES: Final[Mapping[Api, str]] = {
     "chat": "/v1/chat/completions",
     "completions": "/v1/completions",
+    "rerank": "/v1/rerank",
+    "score": "/v1/score",
 }
 """The route of each API, as batch files name it."""
 
-SHOWN: Final[Mapping[str, str]] = {"chat": "messages", "completions": "prompt"}
+SHOWN: Final[Mapping[str, str]] = {
+    "chat": "messages",
+    "completions": "prompt",
+    "rerank": "documents",
+    "score": "text_2",
+}
 """The field of the body in which each API is shown what is asked."""
+
+ASKED: Final = ("query", "text_1")
+"""The fields in which a reranker is given the question."""
 
 _CUE: Final = "Reply:"
 # OpenAI refuses a completion with more alternatives than these.
@@ -55,7 +67,7 @@ _SAID: Final = 150
 """Characters that are shown of malformed headers."""
 
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
-_OURS = frozenset({"model", "stream", *SHOWN.values()})
+_OURS = frozenset({"model", "stream", "texts", *ASKED, *SHOWN.values()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,8 @@ class Endpoint:
         requests_per_minute: largest number of requests per minute; by default there is no limit.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
-        api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template.
+        api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template; of a
+            reranker ``rerank``, or ``score`` for vLLM's route of that name.
         target: your application in place of a server: a Python function (question, documents) -> answer, or its file
             and name, ``"my_app.py:answer"``. It only answers questions, ``model`` is the LLM inside, if declared, and
             its code (the file, or the function's source) is part of its identity, unless there is a ``revision``.
@@ -144,6 +157,8 @@ class Endpoint:
             if self.own_transport:
                 yield "transport", "cannot be combined with your own application, which carries requests itself"
         else:
+            if self.scores and (self.transport == "openai" or hasattr(self.transport, "chat")):
+                yield "transport", f"the openai package has no route for api = {self.api!r}: leave transport out"
             if not self.model.strip():
                 yield "model", "model is empty"
             problem = address_problem(self.base_url)
@@ -222,12 +237,35 @@ class Endpoint:
         return self.target is not None
 
     @property
+    def scores(self) -> bool:
+        """Whether it is a reranker, which replies a score and no text."""
+        return self.api in ("rerank", "score")
+
+    @property
+    def reranker(self) -> Endpoint:
+        """Itself, where a reranker is needed.
+
+        Raises:
+            UsageError: it is an LLM or an application.
+        """
+        if not self.scores:
+            raise UsageError(
+                f'endpoint {self.name!r} is no reranker: if its server has a route /rerank, give it api = "rerank"'
+            )
+        return self
+
+    @property
     def llm(self) -> Endpoint:
         """Itself, where an LLM is needed.
 
         Raises:
-            UsageError: it is an application.
+            UsageError: it is an application or a reranker.
         """
+        if self.scores:
+            raise UsageError(
+                f"endpoint {self.name!r} is a reranker (api = {self.api!r}), but an LLM is needed here: name another"
+                " endpoint"
+            )
         if self.application:
             raise UsageError(
                 f"endpoint {self.name!r} is an application that answers questions, but an LLM is needed"
@@ -325,6 +363,8 @@ def shown_text(body: Mapping[str, Any]) -> str:
     """Return the text that a request shows the model, of whatever API it is."""
     if "prompt" in body:
         return str(body["prompt"])
+    if any(name in body for name in ASKED):
+        return "\n".join(str(body.get(name, "")) for name in (*ASKED, "documents", "texts", "text_2"))
     return "\n".join([str(message.get("content")) for message in body.get("messages", ())])
 
 
@@ -363,12 +403,13 @@ class Reply:
         key: str,
         raw: str,
         cached: bool = False,
-        body: dict[str, Any] | None = None,
+        body: Any = None,
         seconds: float | None = None,
     ) -> None:
         """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already."""
         if body is None:
             body = parse_json(raw)
+        body = with_choices(body)
         choice = chosen(body)
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -399,6 +440,8 @@ def chosen(body: Mapping[str, Any]) -> Any:
     if len(choices) > 1:
         choice = next((listed for listed in choices if isinstance(listed, dict) and listed.get("index") == 0), choice)
     completed = isinstance(choice, dict) and "message" not in choice and "finish_reason" in choice
+    if completed and "score" in choice:
+        return {**choice, "message": {"content": repr(choice["score"])}}
     if completed and isinstance(choice.get("text"), str):
         return {**choice, "message": {"content": choice["text"]}, "logprobs": _paired(choice.get("logprobs"))}
     return choice

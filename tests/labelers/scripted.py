@@ -10,12 +10,12 @@ from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import Label, Labeler
 from judgekit.labelers.contract import checked
-from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request
+from judgekit.wire.types import Api, Endpoint, Failure, Outcome, Reply, Request
 
 
 @dataclass
 class Here:
-    """A context with as many endpoints as are asked for."""
+    """A context with as many endpoints as are asked for; ``reranker`` is one."""
 
     base: Path = Path()
     fields: Fields = "title+text"
@@ -27,7 +27,8 @@ class Here:
         if name == "nowhere":
             raise ConfigError("there is no endpoint 'nowhere'")
         address = f"http://{name or 'localhost'}:1/v1"
-        return Endpoint(name or "only", address, "m", params=self.params, thinks=self.thinks)
+        api: Api = "rerank" if name == "reranker" else "chat"
+        return Endpoint(name or "only", address, "m", params=self.params, thinks=self.thinks, api=api)
 
     def path(self, text: str) -> Path:
         return self.base / text

@@ -51,12 +51,14 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "fields": FIELDS,
     },
     "nuggets": {"file": st.just("nuggets.jsonl"), "endpoint": st.sampled_from(["a", "b-1"]), "fields": FIELDS},
+    "rerank": {"endpoint": st.just("reranker"), "scores": st.just("logit"), "fields": FIELDS},
     "provenance": {"qrels": st.just("gold.qrels"), "expand": st.sampled_from(["none", "page", "title"])},
     "human": {"file": st.sampled_from(["gold.qrels", "votes.csv"]), "unlisted": st.sampled_from(["zero", "missing"])},
 }
 NEEDED = {
     "cascade": {"first": "judge", "then": "judge(samples=3)"},
     "nuggets": {"file": "nuggets.jsonl"},
+    "rerank": {"endpoint": "reranker", "scores": "logit"},
     "provenance": {"qrels": "gold.qrels"},
     "human": {"file": "gold.qrels"},
 }

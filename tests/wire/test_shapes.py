@@ -39,6 +39,10 @@ DATA: dict[str, Any] = {
 }
 
 
+PROMPTED = ("chat", "completions")
+"""The APIs of LLMs, which are asked by prompts."""
+
+
 def at(api: str, base_url: str = "http://e/v1", **more: Any) -> Endpoint:
     return Endpoint("e", base_url, "m", api=api, **more)
 
@@ -51,7 +55,7 @@ def body(request: Request) -> Any:
 
 
 def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked():
-    asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in ROUTES}
+    asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in PROMPTED}
     assert len({request.key for request in asked.values()}) == 2
     assert asked["chat"].key == chat(HERE, load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0).key
     assert [request.key[:16] for request in asked.values()] == GOLDEN
@@ -115,7 +119,7 @@ def test_labels_are_the_same_through_every_api_of_the_mock(spec, tmp_path):
     columns = ["query_id", "doc_id", "relevance", "status"]
     chats, completions = (
         jk.label(spec, **DATA, endpoints=at(api, base_url=URL), asking=jk.Asking(cache=tmp_path)).table[columns]
-        for api in ROUTES
+        for api in PROMPTED
     )
     assert completions.equals(chats)
     assert set(chats["status"]) == {"ok"}
@@ -127,7 +131,7 @@ def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
 
 
 @pytest.mark.parametrize("transport", ["http", "openai"])
-@pytest.mark.parametrize("api", ROUTES)
+@pytest.mark.parametrize("api", PROMPTED)
 def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport, fault_server, tmp_path):
     fault_server.answer = mocked
     here = at(api, fault_server.base_url, transport=transport)
@@ -142,7 +146,7 @@ def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport
         assert len(find(store, query=QUESTION).replies) == 2
 
 
-@pytest.mark.parametrize("api", ROUTES)
+@pytest.mark.parametrize("api", PROMPTED)
 def test_a_batch_asks_the_route_of_the_api(api, tmp_path):
     answerer = make_answerer(at(api), "answer-short", Here())
     with closing(Store(tmp_path / "store")) as store:

@@ -115,7 +115,7 @@ PROBLEMS: list[tuple[str, str, list[Any]]] = [
     ("characters that no header has", "headers", [{"X-Tenant": "hunt\nb"}]),
     ("is not a header", "headers", [{"X Tenant": "hunter2"}, {"Content-Type": "hunt/er2"}]),
     (r"must be 'http', 'openai', 'my_file\.py:Mine' or an object with send", "transport", ["htpp", 5, object()]),
-    ("must be one of 'chat', 'completions', not 'completion'", "api", ["completion"]),
+    ("must be one of 'chat', 'completions', 'rerank', 'score', not 'completion'", "api", ["completion"]),
     ("must be at least 1, not 0", "concurrency", [0]),
     ("must be at least 0, not -1", "max_retries", [-1]),
     ("must be a whole number from 1 on", "params", [{"max_tokens": room} for room in (0, True, "9")]),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
@@ -154,8 +154,9 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
     _note(store, submission)
     try:
         # Not tried again by the client itself: a batch whose answer was lost on the way is found by its file.
+        route: Any = ROUTES[endpoint.api]
         batch = client.with_options(max_retries=0).batches.create(
-            input_file_id=uploaded.id, endpoint=ROUTES[endpoint.api], completion_window="24h"
+            input_file_id=uploaded.id, endpoint=route, completion_window="24h"
         )
     except openai.APIStatusError as problem:
         # Refused for good, so there is no batch to look for; after a 5xx there may be one.
