@@ -51,6 +51,7 @@ def read_ratings_of(
     outcome: DeclaredOutcome | None = None,
     imported: Iterable[tuple[Path, str | None]] = (),
     queries: Iterable[str] = (),
+    notes: list[str] | None = None,
 ) -> pd.DataFrame | None:
     """Read ratings of answers about the collection's runs, from files of their own and beside imported answers.
 
@@ -62,8 +63,9 @@ def read_ratings_of(
         outcome: the outcome as declared: its scale, and the column of imported answers that holds it.
         imported: files of answers, each with its run where the rows do not say: ratings are columns of `RATED`.
         queries: ids of all questions: a rating of another one is an error.
+        notes: filled with what is to be known of the files.
     """
-    tables = [(file, read_ratings(file, model=model, outcome=outcome)) for file in files]
+    tables = [(file, read_ratings(file, model=model, outcome=outcome, notes=notes)) for file in files]
     for file, run in imported:
         beside = read_ratings_beside(file, run, model, outcome)
         if beside is not None:

@@ -32,7 +32,12 @@ FOLDERS = (
 )  # fmt: skip
 """What paths of this project begin with."""
 
-FOREIGN = {"--ctx-size": "llama-server", "--data-parallel-size": "vllm", "--max-logprobs": "vllm", "--reranking": "llama-server"}
+FOREIGN = {
+    "--ctx-size": "llama-server",
+    "--data-parallel-size": "vllm",
+    "--max-logprobs": "vllm",
+    "--reranking": "llama-server",
+}
 """Options of other programs that a text names by themselves, and whose they are."""
 
 READ = (

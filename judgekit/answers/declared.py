@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from judgekit.answers.pairs import holds_pairs, wins
 from judgekit.data.tables import RATINGS, UNDECLARED, UP
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale
@@ -48,6 +49,8 @@ def scaled(
         UsageError: a scale is declared, but not for which of several metrics.
     """
     wanted = outcome or DeclaredOutcome()
+    if holds_pairs(table):
+        table = wins(table, path, wanted.cluster, notes)
     table = filled(RATINGS.check(table, path, _lines_of(table)), "metric", RATING)
     metrics = list(dict.fromkeys(table["metric"]))
     chosen = wanted.outcome

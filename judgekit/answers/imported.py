@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
+from judgekit.answers.pairs import wins
 from judgekit.answers.quality import Answered, Occurrence
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
-from judgekit.data.files import read_table
+from judgekit.data.files import column_names, read_table
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, Status, Table
+from judgekit.data.tables import ANSWERS, PAIRED, PAIRS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, Status, Table
 from judgekit.errors import DataError
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
@@ -189,8 +190,19 @@ def read_ratings(
     outcome: DeclaredOutcome | None = None,
     notes: list[str] | None = None,
 ) -> pd.DataFrame:
-    """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1."""
-    return _ratings(named(read_table(RATINGS, path, numbered=True), model=model), outcome, path, notes)
+    """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1.
+
+    ``notes`` is filled with what is to be known: metrics that are left out, comparisons that follow the order.
+    """
+    cluster = None if outcome is None else outcome.cluster
+    return _ratings(named(read_rated(path, cluster, notes), model=model), outcome, path, notes)
+
+
+def read_rated(path: str | Path, cluster: str | None = None, notes: list[str] | None = None) -> pd.DataFrame:
+    """Read a table of ratings as it is; of answers compared two by two what each won, see `judgekit.answers.pairs`."""
+    if column_names(path, "ratings of answers") >= PAIRED:
+        return wins(read_table(PAIRS, path, numbered=True), path, cluster, notes)
+    return read_table(RATINGS, path, numbered=True)
 
 
 def _ratings(
@@ -254,7 +266,7 @@ def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | N
         DataError: the file holds no such table, or a word stands among numbers that are no thumbs.
     """
     if not beside_answers:
-        ratings = named(read_table(RATINGS, source, numbered=True))
+        ratings = named(read_rated(source))
         return {
             str(metric): likely_scale(rows, str(metric), source)
             for metric, rows in ratings.groupby("metric", sort=False)

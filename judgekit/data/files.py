@@ -117,6 +117,14 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
     return checked
 
 
+def column_names(path: str | Path, expected: str) -> set[str]:
+    """Return the names of a table's columns, as `read_table` names them; none of an empty file."""
+    spec, file = form_of(path)
+    first = next(records(Path(file), spec, expected)[1], None)
+    renamed = {str(value): key for key, value in spec.params}
+    return set() if first is None else {renamed.get(str(name), str(name)) for name in first.fields}
+
+
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:
     """Read a CSV file without any quotes at full speed; None where the strict reader has to look."""
     data = read_bytes(path, expected)

@@ -26,16 +26,16 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
-from judgekit.data.tables import ANSWERS, RATED, RATERS
+from judgekit.data.tables import ANSWERS, PAIRED, PAIRS, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
 
 _RATING: Final = Declaration(
     {
+        **{name: (name,) for name in ("run", "depth", "model", "metric", "scale", *PAIRS.columns, *PAIRS.optional)},
         "query_id": DECLARED["answer"].names["id"],
         "value": (*RATED, "score"),
-        **{name: (name,) for name in ("run", "depth", "model", "metric", "scale")},
         "cluster": RATERS,
     },
     "ratings",
@@ -223,7 +223,8 @@ def _told_by_names(held: list[str], content: Recognised) -> list[str]:
             held.remove("query")
     if "query" not in held and _only_references(content):
         held.append("references")
-    rated = fields & {*_RATING.names["query_id"]} and fields & {*RATED, "score"} and not fields & _TELLS_QUALITY
+    values = fields & {*RATED, "score"} or fields >= PAIRED
+    rated = fields & {*_RATING.names["query_id"]} and values and not fields & _TELLS_QUALITY
     return held or (["ratings"] if rated else [])
 
 

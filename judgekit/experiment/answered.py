@@ -12,12 +12,12 @@ from typing import Final
 import pandas as pd
 
 from judgekit.answers.declared import named
-from judgekit.answers.imported import candidates
+from judgekit.answers.imported import candidates, read_rated
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, RATERS, RATINGS
+from judgekit.data.tables import ANSWERS, RATERS
 from judgekit.errors import DataError
 from judgekit.experiment.inputs import CURE, KINDS, Files, Input
 from judgekit.experiment.joined import not_meant
@@ -184,7 +184,7 @@ def _placing(table: pd.DataFrame) -> set[str]:
 
 
 def _read_ratings(source: str) -> pd.DataFrame:
-    return named(read_table(RATINGS, source, numbered=True))
+    return named(read_rated(source))
 
 
 def _of_users(file: Input) -> str:

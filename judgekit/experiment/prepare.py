@@ -138,7 +138,9 @@ def prepare(
     weights = _taken(config, everything)
     if len(weights) < len(everything):
         collection = collection.only(weights)
-    ratings = _ratings(config, collection, everything)
+    notes: list[str] = []
+    ratings = _ratings(config, collection, everything, notes)
+    collection = replace(collection, notes=(*collection.notes, *notes))
     # Labelers before the outcome: existing labels may be what stands in the place of answers.
     labelers, resources = labelers_of(config, collection.docs)
     collection = replace(collection, notes=(*collection.notes, *misplaced_by(labelers, collection)))
@@ -207,7 +209,7 @@ def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> d
         raise DataError(f"{error.reason} ([analysis] {key})", config.resolve(config.data.queries)) from None
 
 
-def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> pd.DataFrame | None:
+def _ratings(config: Config, collection: Collection, queries: Iterable[str], notes: list[str]) -> pd.DataFrame | None:
     """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
     answers = config.answers
     with located(config.path, "answers.ratings"):
@@ -219,6 +221,7 @@ def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> 
             outcome=answers.declared,
             imported=_imported(config),
             queries=queries,
+            notes=notes,
         )
 
 

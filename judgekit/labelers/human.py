@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from judgekit.data.records import DataRecord
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
 from judgekit.data.trec import Asked
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Label, Needs
 from judgekit.labelers.provenance import JUDGED, Pair, _Filed
 from judgekit.spec import Spec
@@ -32,6 +32,7 @@ _COLUMNS: Final = {
     "rankings": frozenset({"query_id", "doc_id", "rank"}),
 }
 Content = Literal["grades", "votes", "rankings"]
+Ranks = Literal["first", "borda"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class Human(_Filed):
       ``|`` or white space, or in JSON as a list; ``chosen`` is one of them or ``none``. Relevance is times chosen /
       times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``;
     * rankings: ``query_id, doc_id, rank`` and, where several people ranked, ``assessor``. Rank 1 is the best;
-      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``.
+      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``; with
+      ``ranks=borda`` every place counts: the share of the other documents of a ranking that stand below, one beside
+      counting half (the Borda score divided by its largest value), as a mean over the rankings.
 
     ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
     `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
@@ -59,11 +62,13 @@ class Human(_Filed):
 
     Attributes:
         file: file with the judgments of people
+        ranks: what counts of rankings: first, how often a document was put first, or borda, its place
     """
 
     kind = "human"
     needs = Needs(people=True, existing=True)
     file: str
+    ranks: Ranks = "first"
 
     @property
     def judgments(self) -> str | None:
@@ -80,10 +85,13 @@ class Human(_Filed):
     def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
         path = self.context.path(self.file)
         content = _content_of(path)
+        if self.ranks != "first" and content != "rankings":
+            raise UsageError(f"{self.spec}: ranks is an option of rankings, and {path.name} holds {content}")
         if content == "votes":
             return Scale("unit"), _votes(path)
         if content == "rankings":
-            return Scale("unit"), _rankings(path)
+            rankings = _rankings(path)
+            return Scale("unit"), _by_place(rankings) if self.ranks == "borda" else _by_first(rankings)
         # A sample knows the scale on which people were asked: of few judgments the highest grade may be missing.
         declared = self.declared
         if not declared and self.asked is not None:
@@ -155,9 +163,9 @@ def _share(pair: Pair, chosen: int, shown: int) -> Label:
     return Label(*pair, chosen / shown, extra={**JUDGED, **counts})
 
 
-def _rankings(path: Path) -> dict[Pair, Label]:
-    """Return how often people ranked each document first, of the times that they ranked it."""
-    ranks: dict[tuple[str, str], dict[str, float]] = {}  # by query and assessor
+def _rankings(path: Path) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the rank of each document, by query and assessor."""
+    ranks: dict[tuple[str, str], dict[str, float]] = {}
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
         query_id, doc_id = _text(path, record, "query_id"), _text(path, record, "doc_id")
         assessor = str(record.fields.get("assessor") or "")
@@ -166,6 +174,11 @@ def _rankings(path: Path) -> dict[Pair, Label]:
             by = f" by {assessor!r}" if assessor else ""
             raise DataError(f"{doc_id!r} is ranked twice for query {query_id!r}{by}", path, record.line)
         ranking[doc_id] = _rank(path, record)
+    return ranks
+
+
+def _by_first(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair, Label]:
+    """Return how often people ranked each document first, of the times that they ranked it."""
     shown: Counter[Pair] = Counter()
     first: Counter[Pair] = Counter()
     for (query_id, _), ranking in ranks.items():
@@ -174,6 +187,27 @@ def _rankings(path: Path) -> dict[Pair, Label]:
             shown[query_id, doc_id] += 1
             first[query_id, doc_id] += rank == best
     return {pair: _share(pair, first[pair], count) for pair, count in shown.items()}
+
+
+def _by_place(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair, Label]:
+    """Return the mean share of other documents that each document stands above, one beside it counting half."""
+    shares: defaultdict[Pair, list[float]] = defaultdict(list)
+    for (query_id, _), ranking in ranks.items():
+        others = len(ranking) - 1
+        for doc_id, rank in ranking.items():
+            given = shares[query_id, doc_id]
+            below = sum(other > rank for other in ranking.values())
+            beside = sum(other == rank for other in ranking.values()) - 1
+            if others:
+                given.append((below + beside / 2) / others)
+    labels = {}
+    for pair, given in shares.items():
+        if not given:
+            labels[pair] = Label.missing(*pair, Status.UNASKED, "it was ranked alone, so it has no place among others")
+            continue
+        extra = {**JUDGED, "shown": float(len(given))}
+        labels[pair] = Label(*pair, math.fsum(given) / len(given), extra=extra)
+    return labels
 
 
 def _rank(path: Path, record: DataRecord) -> float:

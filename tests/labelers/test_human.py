@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.data.trec import Asked
-from judgekit.errors import DataError
-from judgekit.labelers.base import Labeler, build
+from judgekit.errors import DataError, UsageError
+from judgekit.labelers.base import Label, Labeler, build
 from judgekit.labelers.contract import checked
 from judgekit.labelers.human import wilson
 from tests.labelers.scripted import Here
@@ -137,6 +137,23 @@ def test_a_ranking_is_times_put_first_over_times_ranked(tmp_path: Path) -> None:
         "ci_high": high,
     }
     assert (c["shown"], c["chosen"], d) == (2, 0, {"judged": 0})
+
+
+def test_a_place_may_count_as_well_as_the_first(tmp_path: Path) -> None:
+    text = RANKS + "q1,a,1,ann\nq1,b,2,ann\nq1,c,3,ann\nq1,b,1,bob\nq1,c,2,bob\nq2,a,1,ann\nq3,a,1,ann\nq3,b,1,ann\n"
+    (tmp_path / "people.csv").write_text(text)
+    by_place = build("human(file=people.csv, ranks=borda)", Here(tmp_path))
+
+    def of(query_id: str, doc_id: str) -> Label:
+        return by_place.label(Unit(Query(query_id, "?"), (Doc(doc_id, "x"),)), [])[0]
+
+    # Of Ann's three b stands above one of two, of Bob's two above the other.
+    assert [of("q1", doc).relevance for doc in "abc"] == [1.0, 0.75, 0.0]
+    assert of("q3", "a").relevance == of("q3", "b").relevance == 0.5
+    assert of("q2", "a").status is Status.UNASKED, "who is ranked alone has no place, and is not the worst"
+    (tmp_path / "grades.csv").write_text("query_id,doc_id,relevance\nq1,a,1\n")
+    with pytest.raises(UsageError, match=r"ranks is an option of rankings, and grades\.csv holds grades"):
+        build("human(file=grades.csv, ranks=borda)", Here(tmp_path)).scale  # noqa: B018
 
 
 def test_one_persons_ranking_needs_no_assessor(tmp_path: Path) -> None:

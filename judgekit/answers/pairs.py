@@ -1,0 +1,148 @@
+"""Answers compared two by two, by people or by a judge, counted as ratings of each run's answer.
+
+The value of a run's answer to a question is the share of its comparisons there that it won, 0 to 1; a tie counts half.
+Of two runs these are shares of votes, which add up to 1. Of more, where every two runs met equally often, it is the
+Borda score divided by its largest value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS
+from judgekit.errors import DataError
+
+WINS: Final = "wins"
+"""The metric of answers that were compared two by two."""
+_FIRST: Final = frozenset({"a", "run_a"})
+_SECOND: Final = frozenset({"b", "run_b"})
+_TIE: Final = frozenset({"tie", "draw", "equal"})
+_KEPT: Final = ("depth", "model")
+_Key = tuple[Hashable, ...]
+
+
+def holds_pairs(table: pd.DataFrame) -> bool:
+    """Whether a table holds answers compared two by two, and no values."""
+    return "value" not in table.columns and {*table.columns} >= PAIRED
+
+
+def wins(
+    table: pd.DataFrame,
+    path: str | Path | None = None,
+    cluster: str | None = None,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
+    """Return the share of its comparisons that each run's answer won, as ratings on the scale unit.
+
+    Args:
+        table: columns of `PAIRS`; an index named ``line`` holds the lines of the file. A blank winner says nothing.
+        path: the file, for messages.
+        cluster: the column that says who compared, where each person's shares are to stand apart.
+        notes: filled with what is to be known of the comparisons.
+
+    Raises:
+        DataError: a winner is none of the two, a run meets itself, or two lines contradict each other; with the line.
+    """
+    lines = table.index.tolist() if table.index.name == "line" else None
+    table = PAIRS.check(table, path, lines)
+    person = cluster if cluster in table.columns else next((name for name in RATERS if name in table.columns), None)
+    kept = [name for name in (*_KEPT, cluster) if name in table.columns]
+    compared = _Compared(path, person)
+    won: defaultdict[_Key, list[float]] = defaultdict(list)
+    places: dict[_Key, int | None] = {}
+    for row, line in zip(table.to_dict("records"), lines or [None] * len(table), strict=True):
+        share = compared.add(row, line)
+        if share is None:
+            continue
+        for run, value in ((row["run_a"], share), (row["run_b"], 1 - share)):
+            key = (row["query_id"], run, _metric(row), *(row[name] for name in kept))
+            won[key].append(value)
+            places.setdefault(key, line)
+    if notes is not None:
+        notes += compared.notes()
+    rated = pd.DataFrame([*won], columns=["query_id", "run", "metric", *kept])
+    rated = rated.assign(value=[sum(values) / len(values) for values in won.values()], scale="unit")
+    if lines:
+        rated.index = pd.Index([places[key] for key in won], name="line")
+    return RATINGS.check(rated, path)
+
+
+def _metric(row: Mapping[Any, Any]) -> str:
+    """Return the metric of a comparison: whether a model made it belongs to the name, as of all ratings."""
+    return str(row.get("metric") or (WINS + BY_AN_LLM if row.get("judge") else WINS))
+
+
+class _Compared:
+    """Reads comparisons one by one, and refuses those that contradict each other."""
+
+    def __init__(self, path: str | Path | None, person: str | None) -> None:
+        self._path = path
+        self._who = [name for name in ("judge", person) if name is not None]
+        self._seen: dict[_Key, tuple[float | None, int | None]] = {}
+
+    def add(self, row: Mapping[Any, Any], line: int | None) -> float | None:
+        """Return what the first answer won of one comparison: 1, 0.5 or 0; None where nothing was said."""
+        run_a, run_b = str(row["run_a"]), str(row["run_b"])
+        if run_a == run_b:
+            raise self._error(row, f"compares run {run_a!r} with itself", line)
+        share = self._share(row, line)
+        key = (row["query_id"], run_a, run_b, _metric(row), *(row.get(name) for name in (*_KEPT, *self._who)))
+        if key in self._seen:
+            earlier, place = self._seen[key]
+            what = "twice" if share == earlier else "twice, with different winners"
+            before = f" (first in line {place})" if place else ""
+            cure = "" if len(self._who) > 1 else ". Of several people, name each in a column 'user'"
+            raise self._error(row, f"compares {run_a!r} with {run_b!r} {what}{before}{cure}", line)
+        self._seen[key] = share, line
+        return share
+
+    def _share(self, row: Mapping[Any, Any], line: int | None) -> float | None:
+        said = row["winner"].strip()
+        if not said:
+            return None
+        meant: set[float] = set()
+        for share, name, words in ((1.0, row["run_a"], _FIRST), (0.0, row["run_b"], _SECOND), (0.5, None, _TIE)):
+            if said == name or said.casefold() in words:
+                meant.add(share)
+        if len(meant) == 1:
+            return meant.pop()
+        if meant:
+            raise self._error(row, f"the winner {said!r} is the name of one run and stands for something else", line)
+        raise self._error(row, f"the winner {said!r} is none of {row['run_a']}, {row['run_b']}, a, b and tie", line)
+
+    def _error(self, row: Mapping[Any, Any], reason: str, line: int | None) -> DataError:
+        return DataError(f"query {row['query_id']!r}: {reason}", self._path, line)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is to be known: verdicts that follow the order, and runs that met different rivals."""
+        orders: defaultdict[_Key, list[float]] = defaultdict(list)
+        met: defaultdict[_Key, Counter[tuple[str, str]]] = defaultdict(Counter)
+        for (query_id, run_a, run_b, *rest), (share, _) in self._seen.items():
+            if share is not None:
+                first, second = sorted((str(run_a), str(run_b)))
+                orders[query_id, first, second, *rest].append(share if first == run_a else 1 - share)
+                met[query_id, rest[0]][first, second] += 1
+        both = [values for values in orders.values() if len(values) > 1]
+        if both:
+            changed = sum(len({*values}) > 1 for values in both)
+            yield (
+                f"Compared in both orders: {len(both):,} pairs of answers. In {changed:,} of them the winner changed"
+                " with the order; each order counts half."
+            )
+        uneven = sum(not _even([*pairs], [*pairs.values()]) for pairs in met.values())
+        if uneven:
+            yield (
+                f"Not every two of the runs met equally often on {uneven:,} of {len(met):,} questions: there a run's"
+                " share of wins depends on whom it met."
+            )
+
+
+def _even(pairs: Sequence[tuple[str, str]], times: Sequence[int]) -> bool:
+    """Whether every two of the runs met, all equally often."""
+    runs = len({run for pair in pairs for run in pair})
+    return len(pairs) == runs * (runs - 1) // 2 and len({*times}) == 1
