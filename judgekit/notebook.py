@@ -10,15 +10,21 @@ class NotebookRepr:
 
     __slots__ = ()
 
-    def plot(self, name: str | None = None) -> Any:
+    def plot(self, name: str | None = None, *, coefficient: str | None = None, run: str | None = None) -> Any:
         """Return the figures of this, or the one of a name; each has ``data``, ``alt`` and ``save("x.svg")``.
 
+        Args:
+            name: of the figure.
+            coefficient: of the figures of a comparison: ``concordance`` (the default), ``tau_b``, ``rho`` or ``r``.
+            run: the retriever that the figures of a comparison are about; None for the mean over all of them.
+
         Raises:
-            UsageError: no figure has that name.
+            UsageError: no figure, coefficient or run has that name.
         """
         import judgekit
 
-        found = judgekit.figures(self)
+        told = {"coefficient": coefficient, "run": run}
+        found = judgekit.figures(self, **{key: value for key, value in told.items() if value is not None})
         return found if name is None else found.named(name)
 
     def _repr_html_(self) -> str:

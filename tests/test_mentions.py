@@ -15,8 +15,8 @@ PLANTED = {
     "fence: an argument": ("page", "```python\njk.score(runs, labels, ['P@1'], cutoff=5)\n```", "score(cutoff"),
     "fence: a method of what a call returns": (
         "page",
-        "```python\nfound = jk.compare(scores, quality)\nfound.best_at_k('tau_b')\n```",
-        "best_at_k",
+        "```python\nfound = jk.compare(scores, quality)\nfound.best_at_once('tau_b')\n```",
+        "best_at_once",
     ),
     "fence: an attribute of what an attribute is": (
         "page",
@@ -31,7 +31,7 @@ PLANTED = {
     "fence: an extra": ("page", "```console\n$ pip install 'judgekit-qrels[pdf]'\n```", "pdf"),
     "fence: a target": ("page", "```console\n$ make everything\n```", "everything"),
     "text: a name": ("page", "Call `jk.model_matrix` for that.", "model_matrix"),
-    "text: a member": ("page", "`Comparison.best_at_k(…)` has the numbers.", "best_at_k"),
+    "text: a member": ("page", "`Comparison.best_at_once(…)` has the numbers.", "best_at_once"),
     "text: a command": ("page", "Then `judgekit verify results` says so.", "verify"),
     "text: a command of a group": ("page", "Then `judgekit annotate count sheet.jsonl`.", "annotate count"),
     "text: an option": ("page", "With `--no-labels` nothing is asked.", "--no-labels"),

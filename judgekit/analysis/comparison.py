@@ -20,9 +20,9 @@ from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.known import Known
 from judgekit.analysis.leakage import same_by_construction
-from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
-from judgekit.analysis.primary import Primary, choose_primary
+from judgekit.analysis.primary import FIND_QUESTIONS, USES, Primary, choose_primary
 from judgekit.analysis.repeats import QuestionRows, texts_in
 from judgekit.analysis.samples import Sampled, column_of, means_of, sampled
 from judgekit.analysis.threads import one_thread
@@ -38,7 +38,7 @@ from judgekit.data.documents import Query
 from judgekit.data.files import read_table
 from judgekit.data.frames import AsQueries, as_queries
 from judgekit.data.questions import PARTED, Repeats, questions_of, repeats_of
-from judgekit.data.tables import SCORES, UNDECLARED
+from judgekit.data.tables import ALL, SCORES, UNDECLARED, stacked
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import NotebookRepr
@@ -85,6 +85,39 @@ class Comparison(NotebookRepr):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>\n{self.decision.text}"
+
+    def best_at_k(self, coefficient: str = "tau_b", *, run: str | None = None) -> pd.DataFrame:
+        """Return each labeling's best measure at each k, by run: the eRAG paper's Figure 1, over questions.
+
+        Which measure is best is seen after looking, so the value flatters, and it has no interval.
+
+        Args:
+            coefficient: ``tau_b``, ``rho``, ``r`` or ``concordance``.
+            run: of this run alone; ``all`` for the mean over runs. By default of each run.
+
+        Returns:
+            Columns ``run, labeling, k, measure, value``; ``primary``, the value of the measure that was fixed in
+            advance; ``measures``, of how many measures the best was taken.
+
+        Raises:
+            UsageError: there is no such coefficient or run.
+        """
+        rows = self.table[self.table["level"] == USES[FIND_QUESTIONS]]
+        rows = rows[(rows["quality_metric"] == self.primary.metric) & (rows["model"] == self.primary.model)]
+        runs = [str(name) for name in dict.fromkeys(rows["run"])]
+        for what, told, known in (
+            ("coefficient", coefficient, [str(name) for name in dict.fromkeys(rows["coefficient"])]),
+            ("run", run, runs),
+        ):
+            if told is not None and told not in known:
+                raise UsageError(not_among(what, told, known))
+        rows = rows[(rows["coefficient"] == coefficient) & (rows["depth"] > 0)]
+        parts = []
+        for name in [name for name in runs if name != ALL] if run is None else [run]:
+            best = best_measures(rows[rows["run"] == name], self.primary.measure)
+            best.insert(0, "run", name)
+            parts.append(best)
+        return stacked(parts)
 
     def wide(self) -> pd.DataFrame:
         """Return the table with one row per cell, a column per coefficient, and the interval of the concordance."""

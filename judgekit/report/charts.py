@@ -17,7 +17,7 @@ from judgekit.analysis.claims import Claim
 from judgekit.analysis.measures import at_depth, best_measures
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
-from judgekit.data.tables import stacked
+from judgekit.data.tables import ALL, stacked
 from judgekit.errors import UsageError, not_among
 from judgekit.report.drawing import COEFFICIENTS, Chart, Dot, FigurePanel, Value
 from judgekit.report.formatting import number, split_flags
@@ -32,17 +32,22 @@ IN_WORDS: Final = {
 _K: Final = "k, documents that the answer is given"
 
 
-def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
-    """Return the figures that a result has, in the order in which a reader wants them."""
-    # The use that the decision is about stands first.
+def figures(results: Results, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
+    """Return the figures that a result has, in the order in which a reader wants them; of one ``run``, or of all."""
+    # The use that the decision is about stands first. One run alone has questions to be told apart, and no rival.
     uses = sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
-    views = _Views({IN_WORDS[use]: (results, level) for use, level in uses}, coefficient)
+    if run is not None:
+        uses = [(FIND_QUESTIONS, USES[FIND_QUESTIONS])]
+    views = _Views({IN_WORDS[use]: (results, level) for use, level in uses}, coefficient, run)
     decision = decided(results.claims, views.order, percent(results.facts.confidence))
     return Figures([decision, views.by_use(), *views.against_each()])
 
 
-def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> Figures:
-    """Return how results, by the name of each, compare, and Figures 1 to 3 of the eRAG paper over all of them."""
+def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run: str | None = None) -> Figures:
+    """Return how results, by the name of each, compare, and Figures 1 to 3 of the eRAG paper over all of them.
+
+    With ``run`` Figures 1 to 3 are about that retriever, as the paper's are.
+    """
     drawn: list[Figure | None] = []
     for use, level in USES.items():
         figure = _Views({name: (results, level) for name, results in found.items()}, HEADLINE).by_use()
@@ -50,20 +55,30 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
             drawn.append(replace(figure, name=f"{figure.name}-{use}", title=f"{IN_WORDS[use]}: {figure.title}"))
     # The paper correlates over questions: its figures at another level would be other figures.
     level = USES[FIND_QUESTIONS]
-    views = _Views({name: (results, level) for name, results in found.items()}, coefficient)
+    views = _Views({name: (results, level) for name, results in found.items()}, coefficient, run)
     return Figures([*drawn, *views.against_each()])
 
 
 @dataclass(frozen=True)
 class _Views:
-    """What the figures of the comparison are drawn from: by the title of a panel, a result and the level."""
+    """What the figures of the comparison are drawn from: by the title of a panel, a result and the level.
+
+    Attributes:
+        views: see above.
+        coefficient: what is drawn.
+        run: the run that is looked at; None for the one that the decision is about, mostly the mean over all.
+    """
 
     views: Mapping[str, tuple[Results, str]]
     coefficient: str
+    run: str | None = None
 
     def __post_init__(self) -> None:
         if self.coefficient not in COEFFICIENTS:
             raise UsageError(not_among("coefficient", self.coefficient, list(COEFFICIENTS)))
+        runs = dict.fromkeys(str(run) for results, _ in self.views.values() for run in results.comparison["run"])
+        if self.run is not None and self.run not in runs:
+            raise UsageError(not_among("run", self.run, [run for run in runs if run != ALL]))
 
     @property
     def value(self) -> Value:
@@ -90,7 +105,7 @@ class _Views:
             if table is None:
                 continue
             rows = where(table, coefficient=self.coefficient, level=level)
-            rows = where(rows, quality_metric=primary.metric, run=primary.run)
+            rows = where(rows, quality_metric=primary.metric, run=self.run or primary.run)
             if not column:
                 rows = where(rows, model=primary.model)
             yield title, results, rows
@@ -135,12 +150,15 @@ class _Views:
 
     def against_each(self) -> list[Figure | None]:
         """Return the figures of the primary measure against what differs between answers."""
-        return [
+        made = [
             self._against_k(),
             self._best_at_k(),
             self._against("model", "answering model"),
             self._against("mode", "mode of answering"),
         ]
+        if self.run is None:
+            return made
+        return [figure and replace(figure, title=f"{figure.title}, run {self.run}") for figure in made]
 
     def _against_k(self) -> Figure | None:
         """Return the primary measure of each against k, or None with fewer than two depths."""

@@ -23,16 +23,18 @@ from judgekit.report.svg import Figures
 
 
 @singledispatch
-def figures(thing: object, coefficient: str = HEADLINE) -> Figures:
+def figures(thing: object, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     """Return the figures of a comparison, decision, labeling, evaluation or finished experiment.
 
     Args:
         thing: one of these, or the `Results` of a report; several results by name (a mapping) give Figures 1 to 3 of
             the eRAG paper over all of them.
         coefficient: of the figures of a comparison: ``concordance``, ``tau_b``, ``rho`` or ``r``.
+        run: the retriever that the figures of a comparison are about, over questions as in the paper; None for the mean
+            over all of them.
 
     Raises:
-        UsageError: it is something else, or there is no such coefficient.
+        UsageError: it is something else, or there is no such coefficient or run.
     """
     results = getattr(thing, "results", None)
     if not isinstance(results, Results):
@@ -40,21 +42,21 @@ def figures(thing: object, coefficient: str = HEADLINE) -> Figures:
             "figures are drawn of what compare, label, score and run return, and of a decision; this is of type"
             f" {type(thing).__name__}"
         )
-    return figures(results, coefficient)
+    return figures(results, coefficient, run)
 
 
 @figures.register
-def _(thing: Results, coefficient: str = HEADLINE) -> Figures:
-    return Figures(drawn(thing, coefficient), summary=_summary(thing.decision))
+def _(thing: Results, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
+    return Figures(drawn(thing, coefficient, run), summary=_summary(thing.decision))
 
 
 @figures.register(Mapping)
-def _(thing: Mapping[str, Any], coefficient: str = HEADLINE) -> Figures:
-    return paper_figures({name: getattr(one, "results", one) for name, one in thing.items()}, coefficient)
+def _(thing: Mapping[str, Any], coefficient: str = HEADLINE, run: str | None = None) -> Figures:
+    return paper_figures({name: getattr(one, "results", one) for name, one in thing.items()}, coefficient, run)
 
 
 @figures.register
-def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
+def _(thing: Comparison, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     decision, names = thing.decision, dict.fromkeys(thing.table["labeling"])
     # A comparison of tables knows no files, so that only what the figures need is filled in.
     results = Results(
@@ -67,11 +69,11 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         facts=Facts(0, 0, 0, 0, confidence=thing.rules.confidence),
         modes=thing.modes,
     )
-    return Figures(drawn(results, coefficient), summary=_summary(decision.lines))
+    return Figures(drawn(results, coefficient, run), summary=_summary(decision.lines))
 
 
 @figures.register
-def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
+def _(thing: Decision, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     return Figures([decided(thing.claims, {})], summary=_summary(thing.lines))
 
 
@@ -82,7 +84,7 @@ def _summary(
 
 
 @figures.register
-def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
+def _(thing: Labeling, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     # Missing labels before the labels: a mean of those that came says little without them.
     counts = [f"{count(n)} {status.replace('_', ' ')}" for status, n in thing.counts().items() if n]
     labels = [f"{count(n)} × {label}" for label, n in thing.shares().items()]
@@ -91,7 +93,7 @@ def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
 
 
 @figures.register
-def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
+def _(thing: Evaluation, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     # A table and no figure: a bar chart of means would hide that most runs differ by chance.
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()

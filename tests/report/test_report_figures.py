@@ -103,6 +103,29 @@ def test_both_uses_stand_side_by_side_that_of_the_decision_first(coefficient, co
         figures(results, "tau")
 
 
+def test_figures_may_be_about_one_retriever():
+    results = full()
+    drawn = figures(results, "tau_b", "bm25")
+    best = drawn.named("best-against-k")
+    assert best.title == "Each labeling's best measure at each k, run bm25"
+    cells = results.comparison.query(
+        "level == 'query' and run == 'bm25' and coefficient == 'tau_b' and quality_metric == 'em'"
+        " and model == 'reader-small' and depth == 5 and labeling == 'judge'"
+    )
+    shown = best.data.query("labeling == 'judge' and k == 5").iloc[0]
+    assert shown["value"] == cells["value"].max()
+    assert shown["measure"] == cells.loc[cells["value"].idxmax(), "measure"]
+    everyone = figures(results, "tau_b").named("best-against-k").data.query("labeling == 'judge' and k == 5")
+    assert shown["value"] not in set(everyone["value"]), "the mean over runs is another number"
+    # One run has no rival: only the questions that it fails are looked for.
+    assert set(drawn.named("by-use").data["panel"]) == {"To find the questions that fail"}
+    with pytest.raises(UsageError, match=r"unknown run 'bm24'.*bm25"):
+        figures(results, "tau_b", "bm24")
+    both = paper_figures({"NQ": results, "WoW": results}, run="rrf")
+    assert both.named("against-k").title.endswith("against the number of documents, run rrf")
+    assert not both.named("by-use-choose-runs").title.endswith("rrf")
+
+
 def test_the_first_figure_has_runs_with_their_bound_and_labelings_with_r_and_price(drawn):
     first = drawn[0]
     assert first.name == "decision"

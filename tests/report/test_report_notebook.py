@@ -63,6 +63,30 @@ def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     assert "Kendall’s τ-b" in taus.columns
     with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
+    run = RUNS[0]
+    own = comparison.plot("by-use", run=run, coefficient="tau_b").data.set_index("labeling")["Kendall’s τ-b"]
+    rows = comparison.table.query(
+        "level == 'query' and run == @run and coefficient == 'tau_b' and measure == 'nDCG@10' and depth == 10"
+        " and model == 'small'"
+    )
+    assert own.to_dict() == rows.set_index("labeling")["value"].to_dict()
+
+
+def test_the_best_measure_of_each_labeling_is_told_by_run(comparison):
+    found = comparison.best_at_k()
+    assert list(found.columns) == ["run", "labeling", "k", "measure", "value", "primary", "measures"]
+    assert list(dict.fromkeys(found["run"])) == sorted(RUNS)
+    rows = comparison.table.query("level == 'query' and coefficient == 'tau_b' and model == 'small' and depth > 0")
+    for row in found.itertuples():
+        own = rows.query("run == @row.run and labeling == @row.labeling and depth == @row.k")
+        assert row.value == own["value"].max()
+        assert row.primary == own.set_index("measure")["value"][f"nDCG@{row.k}"]
+    assert comparison.best_at_k("rho", run=RUNS[1])["run"].unique().tolist() == [RUNS[1]]
+    assert comparison.best_at_k(run="all")["value"].tolist() != found["value"].tolist()
+    with pytest.raises(UsageError, match="unknown run 'x'"):
+        comparison.best_at_k(run="x")
+    with pytest.raises(UsageError, match="unknown coefficient 'tau'"):
+        comparison.best_at_k("tau")
 
 
 def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
