@@ -36,7 +36,7 @@ from judgekit.data.tables import MADE
 from judgekit.errors import UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
-from judgekit.labelling import PoolLabeler, labels_asked
+from judgekit.labelling import PoolLabeler
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def label(
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     name: str | None = None,
+    known: AsLabelings | None = None,
     asking: Asking = UNLIMITED,
 ) -> Job[Labeling]:
     """Label the pool of all runs once.
@@ -75,6 +76,9 @@ def label(
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         name: of the labeling; the canonical spelling by default.
+        known: labels that are there already, on the labeler's scale: a qrels file (of `judgekit carry`, for example), a
+            `Labeling` or any other form of one. Their pairs keep them and are not asked about; the column ``known`` of
+            the table says which they are.
         asking: up to what cost models are asked, and where replies are kept.
 
     Returns:
@@ -85,8 +89,10 @@ def label(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     # All reading and checking comes before the session: a mistake must not open a store.
-    pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=asking.cache)
-    asks = {f"label {pool.name}": partial(labels_asked, pool.labeler, pool.collection)}
+    pool = PoolLabeler.make(
+        spec, queries, docs, runs, depth, endpoints=endpoints, name=name, known=known, cache=asking.cache
+    )
+    asks = {f"label {pool.name}": pool.asked}
 
     async def do(session: Session, _: ResultFiles) -> Labeling:
         return await pool.label(session)

@@ -15,7 +15,7 @@ from judgekit.client.stages import StageUnit
 from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.documents import Unit
-from judgekit.data.frames import AsDocs, AsQueries, AsRuns
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns
 from judgekit.data.gold import misplaced
 from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.runs import fused
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
     from judgekit.client.session import Session
+    from judgekit.labelers.known import KnownLabels
 
 _ORIGIN: Final = ("reply_model", "fingerprint")
 _KEPT: Final = 1 << 16
@@ -134,11 +135,19 @@ def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | No
 
 @dataclass(frozen=True)
 class PoolLabeler:
-    """A collection and what labels its pool, ready to be asked."""
+    """A collection and what labels its pool, ready to be asked.
+
+    Attributes:
+        collection: whose pool is labelled.
+        labeler: what labels it.
+        name: of the labeling.
+        known: labels of pairs that are not asked about; None where there are none.
+    """
 
     collection: Collection
     labeler: Labeler
     name: str
+    known: KnownLabels | None = None
 
     @classmethod
     def make(
@@ -151,6 +160,7 @@ class PoolLabeler:
         *,
         endpoints: Endpoint | Iterable[Endpoint] | None = None,
         name: str | None = None,
+        known: AsLabelings | None = None,
         cache: str | Path | None = None,
     ) -> PoolLabeler:
         """Read the collection and build the labeler of a spelling, whose canonical form is the default name."""
@@ -158,11 +168,31 @@ class PoolLabeler:
         labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
         name = name or str(labeler.spec)
         notes = misplaced_by({name: labeler}, collection)
-        return cls(replace(collection, notes=(*collection.notes, *notes)), labeler, name)
+        pool = cls(replace(collection, notes=(*collection.notes, *notes)), labeler, name)
+        if known is None:
+            return pool
+        from judgekit.labelers.known import KnownLabels
+
+        labels = KnownLabels.of(known, labeler, collection)
+        collection = replace(collection, notes=(*pool.collection.notes, *labels.notes(collection)))
+        return replace(pool, collection=collection, known=labels)
+
+    def units(self) -> Iterator[Unit]:
+        """Yield what is asked about: the units of the pool, without the pairs that have a label."""
+        units = label_units(self.labeler, self.collection)
+        return units if self.known is None else self.known.others(units)
+
+    def asked(self) -> Iterator[StageUnit]:
+        """Yield the same as what a stage asks."""
+        return ((self.labeler, unit) for unit in self.units())
 
     async def label(self, session: Session) -> Labeling:
         """Label the pool; see `label_pool`."""
-        return await label_pool(self.labeler, self.collection, session, self.name)
+        if self.known is None:
+            return await label_pool(self.labeler, self.collection, session, self.name)
+        units = list(self.units())
+        made = await label_pool(self.labeler, self.collection, session, self.name, units)
+        return self.known.beside(made, self.collection)
 
 
 def labels_asked(labeler: Labeler, collection: Collection) -> Iterator[StageUnit]:

@@ -49,6 +49,10 @@ def label(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
     *,
     depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
+    known: Annotated[
+        Path | None,
+        typer.Option(metavar="QRELS", help="Labels that are there, as carry writes them; only other pairs are asked."),
+    ] = None,
     asked: AskOptions,
 ) -> None:
     r"""Label the pool of all runs; write QRELS and, next to it, the labels with status and raw reply (Parquet).
@@ -57,6 +61,8 @@ def label(
         judgekit label containment --queries queries.jsonl --docs docs.jsonl --run bm25.trec --out found.qrels
         judgekit label 'judge(prompt=graded)' --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
             --endpoint http://localhost:8000/v1 --model my-model --out graded.qrels
+        judgekit label judge --known carried.qrels --queries queries.jsonl --docs new.jsonl --run new.trec \
+            --endpoint http://localhost:8000/v1 --model my-model --out new.qrels
     """
     from judgekit.api import label as label_pool
     from judgekit.data.checks import judges_nothing, remarks
@@ -69,7 +75,8 @@ def label(
     check_target(out)
     docs, runs = docs or [], named(run, "--run")
     table = out.with_name(f"{out.name}.parquet")
-    files = ResultFiles.beside(out, [table], roles=by_role(queries, docs, runs), loose=[missing_path(out)])
+    roles = by_role(queries, docs, runs) | ({} if known is None else {"known": known})
+    files = ResultFiles.beside(out, [table], roles=roles, loose=[missing_path(out)])
 
     def write(labeling: Labeling, files: ResultFiles) -> None:
         write_qrels(labeling, out)
@@ -80,7 +87,7 @@ def label(
     def labels_file(*args: Any, **options: Any) -> Job[Labeling]:
         return label_pool.job(*args, **options).writing(files, write)
 
-    labeling = asked.carry_out(labels_file, spec, queries=queries, docs=docs, runs=runs, depth=depth)
+    labeling = asked.carry_out(labels_file, spec, queries=queries, docs=docs, runs=runs, depth=depth, known=known)
     counts = {status: n for status, n in labeling.counts().items() if n}
     empty = judges_nothing(labeling)
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
