@@ -428,7 +428,8 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
 @Definition(
     "UDCG",
     "utility and distraction-aware gain",
-    formula="1 / (1 + exp(-m)), with m the mean over the top k of label x gain, or label x harm where it is negative",
+    formula="1 / (1 + exp(-m)), with m the mean over the top k of label x gain, or label x harm where it is negative;"
+    " 0 where nothing was retrieved",
     source="Trappolini et al. 2025 (arXiv 2510.21440), without weights by position",
     rewards="passages that the LLM answers from rightly, and few that mislead it; for labels of utility(distraction)",
     needs="label",
@@ -443,8 +444,10 @@ def udcg(hits: LabelledHits, measure: Measure) -> Floats:
     top = hits.labelled().top(measure.cutoff)
     weight = np.where(top.label > 0, float(measure.option("gain") or 1), float(measure.option("harm") or 1))
     # An unlabelled document counts in the mean, as it does in the authors' code.
-    listed = np.maximum(hits.looked_at(measure.cutoff), 1)
-    return np.asarray(1 / (1 + np.exp(-hits.sum(top.cell, top.label * weight) / listed)), np.float64)
+    listed = hits.looked_at(measure.cutoff)
+    gains = 1 / (1 + np.exp(-hits.sum(top.cell, top.label * weight) / np.maximum(listed, 1)))
+    # Where nothing was retrieved it is 0, there and of every measure, and not the middle of its range.
+    return np.asarray(np.where(listed > 0, gains, 0.0), np.float64)
 
 
 @Definition(

@@ -83,7 +83,7 @@ def score(measure: Measure, ranked: list[str], labels: dict[str, float], scale: 
             up, down = options.get("gain", 1), options.get("harm", 1)
             # A document without a label is neither right nor misleading, but it is one of those shown to the reader.
             worth = [label * (down if label < 0 else up) for label in gains]
-            return 1 / (1 + exp(-sum(worth) / (len(top) or 1)))
+            return 1 / (1 + exp(-sum(worth) / len(top))) if top else 0
         case "Rprec":
             return sum(map(relevant, ranked[:total])) / total if total else 0
         case "Bpref":

@@ -117,3 +117,51 @@ def test_utility_and_distraction_are_weighed_as_in_the_paper(
 ) -> None:
     value = one(run_of(q="d1 d2 d3"), labeling_of("signed", q=labels), measure)
     assert value == pytest.approx(1 / (1 + np.exp(-mean)), rel=1e-14)
+
+
+PUBLISHED = [
+    # Of https://github.com/GiovanniTRA/UDCG at a02faf3, data/dataset_with_udcg.json (Llama-3.2-3B-Instruct): how many of
+    # the five passages, the first ones, are relevant; each one's probability of abstaining; UDCG by the authors' script.
+    (
+        2,
+        [2.086162567138672e-06, 1.341104507446289e-05, 0.1318359375, 0.1812744140625, 0.02081298828125],
+        0.5553808928170055,
+    ),
+    (
+        2,
+        [
+            *[5.960464477539063e-08, 6.616115570068359e-06, 0.00018215179443359375],
+            *[0.006114959716796875, 0.0093536376953125],
+        ],
+        0.5501411475208001,
+    ),
+    (
+        1,
+        [
+            *[3.0100345611572266e-05, 0.00010311603546142578, 0.007602691650390625],
+            *[0.01299285888671875, 0.00013053417205810547],
+        ],
+        0.4837510250741193,
+    ),
+]
+
+
+@pytest.mark.parametrize(("relevant", "abstaining", "published"), PUBLISHED)
+def test_it_gives_the_values_that_the_authors_published(
+    relevant: int, abstaining: list[float], published: float
+) -> None:
+    names = [f"d{place}" for place in range(1, 6)]
+    useful = dict(zip(names, (1 - probability for probability in abstaining), strict=True))
+    whole = {name: u if place < relevant else -u for place, (name, u) in enumerate(useful.items())}
+    run = run_of(q=" ".join(names))
+    # The file was made with the weight -.333; the script's own default, and the labels of utility, have -1/3.
+    weighed = one(run, labeling_of("signed", q=whole), "UDCG(harm=0.333)@5")
+    assert weighed == pytest.approx(published, rel=1e-12)
+    own = {name: value if value > 0 else value / 3 for name, value in whole.items()}
+    assert one(run, labeling_of("signed", q=own), "UDCG@5") == pytest.approx(published, abs=1e-4)
+    assert one(run, labeling_of("signed", q=own), "UDCG@5") == pytest.approx(
+        one(run, labeling_of("signed", q=whole), f"UDCG(harm={1 / 3!r})@5"), rel=1e-12
+    )
+    # Their script gives a question without passages 0.
+    other = run_of(other="d1")
+    assert evaluate([other], [labeling_of("signed", q=own)], "UDCG@5").values.ravel()[0] == 0
