@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from judgekit.answers.quality import Score
+from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.reading import Answer
+from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
+from judgekit.labelers.alone import Read
 from judgekit.labelers.base import Label
+from judgekit.reading.asker import play
+from judgekit.wire.types import Outcome, Request
 
 _HARM: Final = 1 / 3
 """What an answer from an irrelevant document costs, as a share of what one from a relevant document is worth."""
@@ -19,6 +25,31 @@ def answering(answer: Answer) -> Score:
     if answer.status is not Status.OK:
         return Score(None, answer.status, answer.reason)
     return Score(float(not answer.abstained))
+
+
+def rated(
+    metric: AnswerMetric, unit: Unit, read: Read, replies: Sequence[Outcome]
+) -> tuple[list[Request], list[Score]]:
+    """Return the next wave of rating the answers, or, if it is [], their qualities, the closed-book one last.
+
+    They are compared with the LLM's own answer from the list where there is one, and else with the references; there
+    are no qualities where that own answer is none.
+    """
+    query, scores = unit.query, list[Score]()
+    if read.own is not None:
+        if read.own.status is not Status.OK or read.own.abstained:
+            return [], []
+        query = replace(query, answers=(read.own.text,))
+    answers = read.alone if read.closed_book is None else [*read.alone, read.closed_book]
+    for place, answer in enumerate(answers):
+        shown = unit.docs[place : place + 1] if metric.needs_docs else ()
+        answered = Answered(query, answer, shown)
+        wave, used = play(metric, answered, replies)
+        if wave:
+            return wave, scores
+        scores.append(metric.read(answered, replies[:used]))
+        replies = replies[used:]
+    return [], scores
 
 
 def signed(answered: Score, relevant: Label, scale: Scale) -> Score:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, Literal, Self
 
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
@@ -15,9 +15,9 @@ from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.labelers.alone import Answers, Read
 from judgekit.labelers.base import Label, Labeler, Needs, build
-from judgekit.labelers.usefulness import answering, gain_over, signed
-from judgekit.reading.asker import merge_waves, play
+from judgekit.labelers.usefulness import answering, gain_over, rated, signed
 from judgekit.settings import setting
 from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
@@ -29,14 +29,6 @@ _GAINS: Final = ("gain", "signed-gain")
 _UNRATED: Final = ("reads", "distraction")
 """Variants that ask whether there is an answer, not how good it is."""
 _QUALITY: Final = "em"
-
-
-class _Read(NamedTuple):
-    """The answers about a unit: from each document alone, from the list together, and from none."""
-
-    alone: list[Answer]
-    own: Answer | None
-    closed_book: Answer | None
 
 
 @dataclass(frozen=True)
@@ -125,6 +117,12 @@ class Utility(Labeler):
         return replace(answerer, fields=self.rendering)
 
     @cached_property
+    def _answers(self) -> Answers:
+        """What is answered about a unit."""
+        top = self.top if self.reference == "own" else None
+        return Answers(self._answerer, top, closed_book=self.variant in _GAINS)
+
+    @cached_property
     def _metric(self) -> AnswerMetric:
         return metric(self.quality or _QUALITY, self.context)
 
@@ -176,37 +174,24 @@ class Utility(Labeler):
         """Return one unit per doc; with ``reference=own`` all of them together, as they share the own answer."""
         return super().units(query, docs) if self.by_pair else [Unit(query, tuple(docs))]
 
-    def _answered(self, unit: Unit) -> list[Unit]:
-        """Return what is answered: from each document, then from the list, then without any."""
-        units = [Unit(unit.query, (doc,)) for doc in unit.docs]
-        if self.reference == "own":
-            units.append(Unit(unit.query, unit.docs[: self.top]))
-        if self.variant in _GAINS:
-            units.append(Unit(unit.query, ()))
-        return units
-
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return what answering from the document asks; nothing where the metric lacks its references."""
         # Nothing could rate the answer, so it is not paid for.
         if self._referenced and not unit.query.answers:
             return []
-        units = self._answered(unit)
-        if len(replies) <= len(units):
-            wave: list[Request] = []
-            for place, answered in enumerate(units):
-                wave += self._answerer.requests(answered, replies[place : place + 1])
-            if wave:
-                return wave
-        read, rest = self._read(unit, replies)
+        wave = self._answers.requests(unit, replies)
+        if wave:
+            return wave
+        read, rest = self._answers.read(unit, replies)
         if self.variant == "distraction":
             return self._relevant.requests(unit, rest)
         if self.variant in _UNRATED or self._metric.endpoint is None:
             return []
-        return self._rated(unit, read, rest)[0]
+        return rated(self._metric, unit, read, rest)[0]
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
-        units = self._answered(unit)
+        units = self._answers.units(unit)
         if self.variant == "distraction":
             other = most_requests(self._relevant, unit) if self._relevant._asks else 0
             return None if other is None else 2 * len(units) + other
@@ -217,42 +202,13 @@ class Utility(Labeler):
             return None
         return (2 + ratings) * len(units)
 
-    def _read(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[_Read, Sequence[Outcome]]:
-        """Return the answers, and the replies that follow theirs."""
-        units = self._answered(unit)
-        outcomes, rest = merge_waves(replies, [self._answerer.asker(answered.docs) for answered in units])
-        answers = []
-        for answered, outcome in zip(units, outcomes, strict=True):
-            answers.append(self._answerer.answer(answered, [outcome]))
-        closed_book = answers.pop() if self.variant in _GAINS else None
-        own = answers.pop() if self.reference == "own" else None
-        return _Read(answers, own, closed_book), rest
-
-    def _rated(self, unit: Unit, read: _Read, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
-        """Return the next wave of rating the answers, or, if it is [], their qualities, the closed-book one last."""
-        query, scores = unit.query, list[Score]()
-        if read.own is not None:
-            if read.own.status is not Status.OK or read.own.abstained:
-                return [], []
-            query = replace(query, answers=(read.own.text,))
-        answers = read.alone if read.closed_book is None else [*read.alone, read.closed_book]
-        for place, answer in enumerate(answers):
-            shown = unit.docs[place : place + 1] if self._metric.needs_docs else ()
-            answered = Answered(query, answer, shown)
-            wave, used = play(self._metric, answered, replies)
-            if wave:
-                return wave, scores
-            scores.append(self._metric.read(answered, replies[:used]))
-            replies = replies[used:]
-        return [], scores
-
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return a label for each doc of the unit."""
         query = unit.query
         if self._referenced and not query.answers:
             reason = "the query has no reference answer"
             return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason) for doc in unit.docs]
-        read, rest = self._read(unit, replies)
+        read, rest = self._answers.read(unit, replies)
         scores, closed_book = self._scores(unit, read, rest)
         labels = []
         for doc, answer, score in zip(unit.docs, read.alone, scores, strict=True):
@@ -266,7 +222,7 @@ class Utility(Labeler):
             labels.append(Label(query.query_id, doc.doc_id, score.value, score.status, answer.raw, score.reason, extra))
         return labels
 
-    def _scores(self, unit: Unit, read: _Read, replies: Sequence[Outcome]) -> tuple[list[Score], Score | None]:
+    def _scores(self, unit: Unit, read: Read, replies: Sequence[Outcome]) -> tuple[list[Score], Score | None]:
         """Return what each document is worth, and the quality of the answer without any, where that is asked for."""
         if self.variant in _UNRATED:
             scores = [answering(answer) for answer in read.alone]
@@ -280,7 +236,7 @@ class Utility(Labeler):
         if read.own is not None and read.own.abstained:
             reason = "the LLM gives no answer from the list together"
             return [Score(0.0, reason=reason)] * len(unit.docs), None
-        scores = self._rated(unit, read, replies)[1]
+        scores = rated(self._metric, unit, read, replies)[1]
         if read.closed_book is None:
             return scores, None
         *scores, without = scores

@@ -120,8 +120,8 @@ def test_utility_and_distraction_are_weighed_as_in_the_paper(
 
 
 PUBLISHED = [
-    # Of https://github.com/GiovanniTRA/UDCG at a02faf3, data/dataset_with_udcg.json (Llama-3.2-3B-Instruct): how many of
-    # the five passages, the first ones, are relevant; each one's probability of abstaining; UDCG by the authors' script.
+    # Of https://github.com/GiovanniTRA/UDCG at a02faf3, data/dataset_with_udcg.json (Llama-3.2-3B-Instruct): how many
+    # of the five passages, the first ones, are relevant; each one's probability of abstaining; UDCG by their script.
     (
         2,
         [2.086162567138672e-06, 1.341104507446289e-05, 0.1318359375, 0.1812744140625, 0.02081298828125],
