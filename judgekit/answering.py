@@ -107,12 +107,14 @@ def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set
 class Answering:
     """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated.
 
-    ``mode`` names one of several ways that are compared (the quality table's column); "" where there is one.
+    ``mode`` names one of several ways that are compared (the quality table's column); "" where there is one. With
+    ``samples`` each list is answered so many times, and the quality table has a row for each.
     """
 
     answerer: Answerer | Imported
     metrics: tuple[AnswerMetric, ...]
     mode: str = ""
+    samples: int = 1
 
     @property
     def model(self) -> str:
@@ -120,6 +122,15 @@ class Answering:
         if isinstance(self.answerer, Imported):
             return self.answerer.model
         return self.answerer.endpoint.model
+
+    @property
+    def answerers(self) -> list[Answerer]:
+        """What answers, once for each sample; nothing where answers are imported."""
+        if isinstance(self.answerer, Imported):
+            return []
+        if self.samples == 1:
+            return [self.answerer]
+        return [replace(self.answerer, sample=sample) for sample in range(self.samples)]
 
     @property
     def llm_metrics(self) -> list[AnswerMetric]:
@@ -190,11 +201,12 @@ def answers_asked(
             for answered in given:
                 yield metric, answered
     elif collection is not None:
-        program: Program[Unit] = answerer
-        if answering.llm_metrics:
-            program = _AnswerAndRatings(answerer, answering)
-        for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)):
-            yield program, unit
+        for sample in answering.answerers:
+            program: Program[Unit] = sample
+            if answering.llm_metrics:
+                program = _AnswerAndRatings(sample, answering)
+            for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)):
+                yield program, unit
 
 
 def build_answerings(
@@ -205,9 +217,19 @@ def build_answerings(
     metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: Sequence[str] = (),
     context_tokens: int | None = None,
+    samples: int = 1,
 ) -> list[Answering]:
-    """Build the answerer and the answer metrics from their names, in each of the modes."""
+    """Build the answerer and the answer metrics from their names, in each of the modes.
+
+    Raises:
+        UsageError: a mode is named twice, or several samples would be the same answer.
+    """
     answers_by = resources.endpoint(endpoint)
+    if samples > 1 and answers_by.params.get("temperature") == 0:
+        raise UsageError(
+            f"endpoint {answers_by.name!r} has temperature 0, at which {samples} samples are {samples} times the same"
+            " answer: set another temperature, or leave samples out"
+        )
     built = tuple(answer_metric(name, resources) for name in metrics)
     answerings: list[Answering] = []
     for mode in modes or ["together"]:
@@ -215,7 +237,7 @@ def build_answerings(
         # Two columns of one name could not be told apart in any table.
         if any(mode == other.mode for other in answerings):
             raise UsageError(f"modes names {mode!r} twice")
-        answerings.append(Answering(answerer, built, mode if modes else ""))
+        answerings.append(Answering(answerer, built, mode if modes else "", samples))
     return answerings
 
 
@@ -345,19 +367,21 @@ async def answer_runs(
         given_answers = _with_docs(answerer, answering, collection).given
         return QUALITY.check(await _rated(answering, given_answers, session, stage))
     lists = answer_units(collection, depths, closed_book)
-    program = _AnswerAndRatings(answerer, answering)
     given: dict[Answered, list[Occurrence]] = {}
-    units = _units_to_answer(collection, lists)
-    async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(lists)):
-        places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
-        occurrences = [Occurrence(run, depth, *origin(outcomes)) for run, depth in places]
-        given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
-        # The decision is about one depth, and its price must not hold what other depths took.
-        for depth in {depth for _, depth in places}:
-            session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
-        if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
-            for run, depth in places:
-                session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
+    for sampled in answering.answerers:
+        program = _AnswerAndRatings(sampled, answering)
+        units = _units_to_answer(collection, lists)
+        async for unit, outcomes in session.resolve(units, sampled, stage=stage, total=len(lists)):
+            places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
+            of = origin(outcomes)
+            occurrences = [Occurrence(run, depth, *of, sampled.sample) for run, depth in places]
+            given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
+            # The decision is about one depth, and its price must not hold what other depths took.
+            for depth in {depth for _, depth in places}:
+                session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
+            if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
+                for run, depth in places:
+                    session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
     return QUALITY.check(await _rated(answering, given, session, stage))
 
 
@@ -426,7 +450,8 @@ async def _rated(
     answering: Answering, given: Mapping[Answered, Sequence[Occurrence]], session: Session, stage: str
 ) -> pd.DataFrame:
     """Return answers with their quality by every metric, sorted."""
-    imported, extra = answering.answerer, {}
+    imported = answering.answerer
+    extra: dict[str, object] = {}
     if answering.mode:
         extra["mode"] = answering.mode
     if isinstance(imported, Imported) and imported.contexts is None:
@@ -439,6 +464,8 @@ async def _rated(
         async for answered, score in _scored(metric, given, session, rating_stage(stage, metric)):
             answer = answered.answer
             for occurrence in given[answered]:
+                if occurrence.sample is not None:
+                    extra["sample"] = occurrence.sample + 1
                 rows.append(
                     {
                         "run": occurrence.run,
@@ -461,7 +488,8 @@ async def _rated(
     if not rows:
         return QUALITY.empty()
     # Replies come in another order each time, and a table must not.
-    return pd.DataFrame(rows).sort_values(["run", "depth", "query_id", "metric"], ignore_index=True)
+    order = ["run", "depth", "query_id", "metric", *({"sample"} & extra.keys())]
+    return pd.DataFrame(rows).sort_values(order, ignore_index=True)
 
 
 def _note_published(metric: AnswerMetric, given: Mapping[Answered, Sequence[Occurrence]], session: Session) -> None:

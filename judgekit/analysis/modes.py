@@ -9,6 +9,7 @@ from __future__ import annotations
 import pandas as pd
 
 from judgekit.analysis.primary import Primary
+from judgekit.analysis.samples import means_of
 from judgekit.data.tables import ALL, QUALITY
 from judgekit.errors import UsageError, not_among
 
@@ -40,7 +41,7 @@ def on_common_questions(quality: pd.DataFrame, cell: Primary) -> dict[str, pd.Da
     rows = rows[(rows["query_id"] != ALL) & (rows["mode"] != "")].dropna(subset=["value"])
     # On questions that only one mode answered, the modes would differ by the questions.
     in_all = rows.groupby(["run", "query_id"])["mode"].transform("nunique") == len(modes)
-    common = rows[in_all]
+    common = means_of(rows[in_all])
     if common.empty:
         return {}
     return {mode: common[common["mode"] == mode] for mode in modes}

@@ -49,6 +49,7 @@ class Answerer:
         fields: how documents are rendered.
         mode: how they are shown, one of `MODES`. The order of two documents depends on the query and themselves alone.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
+        sample: which of several answers to a question is asked for; None where there is one.
     """
 
     endpoint: Endpoint
@@ -56,6 +57,7 @@ class Answerer:
     fields: Fields = "title+text"
     mode: str = "together"
     context_tokens: int | None = None
+    sample: int | None = None
 
     def __post_init__(self) -> None:
         prompt = self.prompt
@@ -75,11 +77,16 @@ class Answerer:
 
     @cached_property
     def _open(self) -> Asker:
-        return Asker(self.endpoint, self.prompt)
+        return self._asking(self.prompt)
 
     @cached_property
     def _closed(self) -> Asker:
-        return Asker(self.endpoint, load_prompt(self.prompt.closed_book))
+        return self._asking(load_prompt(self.prompt.closed_book))
+
+    def _asking(self, prompt: Prompt) -> Asker:
+        # At temperature 0 all samples would be the same.
+        drawn = self.sample is not None and "temperature" not in self.endpoint.params
+        return Asker(self.endpoint, prompt, {"temperature": 1.0} if drawn else {})
 
     @cached_property
     def _merger(self) -> Asker | None:
@@ -88,14 +95,16 @@ class Answerer:
             return None
         if type_ not in _MERGING:
             raise UsageError(f"answers of type {type_} are merged by the mode vote, not by a prompt")
-        return Asker(self.endpoint, load_prompt(self.prompt.merge or _MERGING[type_]))
+        return self._asking(load_prompt(self.prompt.merge or _MERGING[type_]))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
         calls = self._calls(unit)
         askers = [self.asker(docs) for docs in calls]
         wave = next_wave(
-            [(asker, 0) for asker in askers], lambda: [self._values(unit, docs) for docs in calls], replies
+            [(asker, self.sample or 0) for asker in askers],
+            lambda: [self._values(unit, docs) for docs in calls],
+            replies,
         )
         if wave or self._merger is None or len(calls) == 1:
             return wave
@@ -106,7 +115,7 @@ class Answerer:
             return []
         listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
         values = self._merger.prompt.values(unit.query) | {"answers": listed}
-        return next_wave([(self._merger, 0)], lambda: [values], merging)
+        return next_wave([(self._merger, self.sample or 0)], lambda: [values], merging)
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""
@@ -213,7 +222,7 @@ class Application(Answerer):
         body: dict[str, Any] = {"question": unit.query.text, "documents": shown}
         if unit.query.messages:
             body["messages"] = list(unit.query.messages)
-        return [Request(self.endpoint, canonical(body))]
+        return [Request(self.endpoint, canonical(body), self.sample or 0)]
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""

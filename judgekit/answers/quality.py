@@ -38,13 +38,15 @@ class Answered:
 class Occurrence(NamedTuple):
     """Where an answer was given: for which run, from how many documents, and by whom as the reply says.
 
-    ``run`` and ``depth`` are None where a table of imported answers does not name them.
+    ``run`` and ``depth`` are None where a table of imported answers does not name them; ``sample`` is which of several
+    answers it is, None where there is one.
     """
 
     run: Any
     depth: Any
     reply_model: str = ""
     fingerprint: str = ""
+    sample: int | None = None
 
 
 class Score(NamedTuple):

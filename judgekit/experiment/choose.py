@@ -35,6 +35,7 @@ from judgekit.analysis.race import (
     stops,
 )
 from judgekit.analysis.repeats import QuestionRows
+from judgekit.analysis.samples import means_of
 from judgekit.answering import Answering, answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
@@ -293,7 +294,7 @@ class _Course:
         """Take in the answers of a block."""
         asked = [self.contest.questions[place] for place in self.contest.order.places[begin:end]]
         # In the order of asking, whatever order the replies came in.
-        values = self.contest.rows.merged(table).pivot(index="run", columns="query_id", values="value")
+        values = self.contest.rows.merged(means_of(table)).pivot(index="run", columns="query_id", values="value")
         self.quality[:, begin:end] = values.reindex(index=list(self.contest.runs), columns=asked)
 
     def _note(self, shown: Look) -> None:
@@ -427,7 +428,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     # By the ids, as in a real choice: else the order of a file would decide which questions come first.
     rows = rows[rows["model"] == model]
     alike = QuestionRows.of(prepared.questions, rows["query_id"])
-    wide = alike.merged(rows).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
+    wide = alike.merged(means_of(rows)).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
         raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")

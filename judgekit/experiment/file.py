@@ -216,6 +216,8 @@ class AnswersConfig(_Section, OutcomeConfig):
         grades: people's grades of answers, written by `judgekit annotate read`: they correct the outcome.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
+        samples: how often each question is answered, at temperature 1 unless the endpoint has another. The mean of its
+            answers counts, and the decision says how much is chance between them.
     """
 
     imported: _Several = Field(default=[], alias="import")
@@ -229,6 +231,7 @@ class AnswersConfig(_Section, OutcomeConfig):
     grades: str | None = None
     modes: list[str] = []
     context_tokens: Positive | None = None
+    samples: Positive = 1
 
     @property
     def endpoints(self) -> list[str | None]:

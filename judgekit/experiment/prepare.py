@@ -340,6 +340,7 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
             metrics=answers.metrics,
             modes=answers.modes,
             context_tokens=answers.context_tokens,
+            samples=answers.samples,
         )
     models, modes = {way.model for way in built}, {way.mode for way in built}
     named: dict[str, Answering] = {}

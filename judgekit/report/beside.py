@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from judgekit.analysis.samples import means_of
 from judgekit.data.streams import write_atomic
 from judgekit.report.charts import paper_figures
 from judgekit.report.formatting import count, number
@@ -69,7 +70,7 @@ def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) ->
             return empty, "Questions won and lost are unknown: the answers of one folder are gone."
         primary = results.primary
         rows = where(behind.quality, metric=primary.metric, depth=primary.depth, model=primary.model)
-        tables.append(rows[["run", "query_id", "value"]].dropna())
+        tables.append(means_of(rows)[["run", "query_id", "value"]].dropna())
     old, new = before[0].primary, after[0].primary
     # A value of another metric, or of answers from another depth, is no better or worse than this one.
     if (old.metric, old.depth) != (new.metric, new.depth):

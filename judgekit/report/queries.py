@@ -221,20 +221,24 @@ class _Query:
         return sum(votes.get(doc_id, False) for doc_id in shown)
 
     def _quality(self) -> tuple[list[float | None], list[bool]]:
-        """Return by run the answer's quality in the cell of the decision, and whether the answer is missing."""
+        """Return by run the answer's quality in the cell of the decision, and whether the answer is missing.
+
+        Of several answers of a run it is the mean.
+        """
         primary = self.packing.primary
-        values: dict[str, float | None] = dict.fromkeys(self.packing.runs)
+        found: dict[str, list[float]] = {run: [] for run in self.packing.runs}
         missing = dict.fromkeys(self.packing.runs, False)
         for row in self.answers:
             cell = (row["metric"], row["depth"], row["model"])
-            if cell != (primary.metric, primary.depth, primary.model) or row["run"] not in values:
+            if cell != (primary.metric, primary.depth, primary.model) or row["run"] not in found:
                 continue
             if not math.isnan(row["value"]):
-                values[row["run"]] = round(row["value"], 4)
+                found[row["run"]].append(row["value"])
             else:
                 # An answer to which the metric does not apply has no value, and is there.
                 missing[row["run"]] = row.get("status", Status.OK.value) not in NOT_MISSING
-        return list(values.values()), list(missing.values())
+        values = [round(math.fsum(each) / len(each), 4) if each else None for each in found.values()]
+        return values, list(missing.values())
 
     def rows(self) -> dict[str, Any]:
         """Return what is shown of the query."""
