@@ -256,8 +256,11 @@ def verify(
     from judgekit.store.maintenance import verify as check
 
     with opened_store(readonly=not repair) as store:
+        counted = store.counted
         found = check(store, repair=repair)
     say(f"checked {found.checked:,} replies; file structure: {found.structure}")
+    if not counted:
+        say("whether replies are gone cannot be checked: nothing beside the store says how many there were")
     for key, problem in found.damaged:
         say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
     # Damage that was not repaired fails a script, so that nobody goes on with half a store.

@@ -1,18 +1,24 @@
-"""Reads what SQL still reads of a damaged file.
+"""Reads what SQLite still reads of damaged files.
 
-SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. They are walked through
-by their numbers, in spans: one that cannot be read to its end is halved, until only what is damaged is left out.
+It reads a copy, in which the images of the log stand in their places, whatever their checksums, under a new head of the
+file. SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. They are walked
+through by their numbers, in spans: one that cannot be read to its end is halved, until only what is damaged is left
+out. The last resort is to call each page with rows a table of its own, which SQLite then reads.
+
 Nothing is believed unseen: the caller checks each record, which holds its own identity and checksum.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Final
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
 
-from judgekit.store.rows import ERRORS, OURS
+from judgekit.store.log import is_foreign, read_log
+from judgekit.store.rows import ERRORS, connect
 
 # Bytes of the smallest row: a damaged number of rows that no file of this size can hold is not believed.
 _LEAST: Final = 64
@@ -26,7 +32,7 @@ _HIGHEST: Final = (
 
 _SPAN: Final = (
     "SELECT rowid, CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache NOT INDEXED"
-    f" WHERE rowid BETWEEN ? AND ? AND typeof(key) = 'text' AND {OURS} ORDER BY rowid"
+    " WHERE rowid BETWEEN ? AND ? AND typeof(key) = 'text' AND value NOT NULL ORDER BY rowid"
 )
 
 
@@ -70,3 +76,106 @@ def _most_rows(connection: sqlite3.Connection) -> int:
         (size,) = connection.execute("PRAGMA page_size").fetchone()
         return int(pages * size) // _LEAST
     return 0
+
+
+_SIZES: Final = (8192, 4096)
+"""Bytes of a page in our stores, and in those of judgekit 0.1."""
+
+_HEAD: Final = 100
+_PAGE_COUNT: Final = slice(28, 32)
+_WITH_ROWS: Final = 0x0D
+"""How a page begins that holds rows of a table."""
+
+_TABLE: Final = (
+    "CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, key, raw, store_time, expire_time, access_time, access_count, tag,"
+    " size, mode, filename, value)"
+)
+"""The columns in diskcache's order."""
+
+
+def page_sizes(database: Path) -> list[int]:
+    """Return the sizes that the pages of a damaged file may have, the likeliest first."""
+    sizes = [log.page_size] if (log := read_log(database)) else []
+    with database.open("rb") as stream:
+        head = stream.read(_HEAD)
+    sizes += [int.from_bytes(head[16:18], "big"), *_SIZES]
+    plausible = [size for size in sizes if 512 <= size <= 2**15 and size & (size - 1) == 0]
+    return list(dict.fromkeys(plausible))
+
+
+def lay_out(database: Path, copy: Path, page_size: int) -> None:
+    """Write a copy of a damaged file with the images of its log in their places, and the older ones behind them."""
+    head = _first_page(copy, page_size)[:_HEAD]
+    shutil.copyfile(database, copy)
+    log = read_log(database, page_size)
+    with copy.open("r+b") as pages:
+        count = -(-pages.seek(0, 2) // page_size)
+        pages.truncate(count * page_size)
+        if log and log.page_size == page_size:
+            # A damaged number would put an image far away.
+            numbers = [frame.page for frame in log.frames if 0 < frame.page <= count + len(log.frames)]
+            behind = max([count, *numbers])
+            current = set() if is_foreign(database, log) else {frame.place for frame in log.current}
+            with log.path.open("rb") as stream:
+                for frame in log.frames:
+                    stream.seek(frame.place)
+                    image = stream.read(page_size)
+                    if frame.place in current and 0 < frame.page <= behind:
+                        older = _page(pages, frame.page, page_size)
+                        _put(pages, frame.page, image)
+                        image = older
+                    if image[0] == _WITH_ROWS:
+                        behind += 1
+                        _put(pages, behind, image)
+        pages.seek(0)
+        pages.write(head)
+
+
+def rows_of_pages(copy: Path, page_size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, stored bytes) of every row on any page of a copy, which this changes."""
+    first = _first_page(copy.with_name(f"{copy.name}-first"), page_size)
+    with copy.open("r+b") as pages:
+        count = pages.seek(0, 2) // page_size
+        _put(pages, 1, first)
+        with_rows = [number for number in range(2, count + 1) if _page(pages, number, page_size)[0] == _WITH_ROWS]
+    if not with_rows:
+        return
+    with closing(connect(copy, "mode=rw")) as connection:
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "writable_schema = ON"):
+            connection.execute(f"PRAGMA {setting}").fetchall()
+        for number in with_rows:
+            connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'Cache'", (number,))
+            connection.execute(f"PRAGMA schema_version = {number}")  # SQLite reads the list of tables again
+            for order in ("ASC", "DESC"):  # up to a damaged row from both sides
+                query = (
+                    "SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache"
+                    f" WHERE typeof(key) = 'text' AND value NOT NULL ORDER BY rowid {order}"
+                )
+                try:
+                    yield from connection.execute(query)
+                    break
+                except ERRORS:
+                    continue
+
+
+def _first_page(file: Path, page_size: int) -> bytes:
+    """Return the first page of a database with diskcache's table alone; SQLite then takes its length from the file."""
+    file.unlink(missing_ok=True)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA page_size = {page_size}")
+        connection.execute(_TABLE)
+    page = bytearray(file.read_bytes()[:page_size])
+    file.unlink()
+    page[_PAGE_COUNT] = bytes(4)
+    return bytes(page)
+
+
+def _page(pages: BinaryIO, number: int, page_size: int) -> bytes:
+    """Return a page; behind the end of the file an empty one."""
+    pages.seek((number - 1) * page_size)
+    return pages.read(page_size).ljust(page_size, b"\0")
+
+
+def _put(pages: BinaryIO, number: int, page: bytes) -> None:
+    pages.seek((number - 1) * len(page))
+    pages.write(page)

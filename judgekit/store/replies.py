@@ -3,6 +3,9 @@
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
 
+How many rows were ever stored is noted beside the file, so that a loss is told before anything is paid again (see
+`judgekit.store.tally`).
+
 A folder and files that are made here are for their owner alone (0700 and 0600), as they hold prompts with passages; a
 user who opens them to a group later finds them left as they are.
 
@@ -15,6 +18,7 @@ process.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +33,9 @@ import diskcache
 
 from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
+from judgekit.store import log, tally
 from judgekit.store.records import Record, looked_up
-from judgekit.store.recovery import readable_rows, rows_counted
+from judgekit.store.recovery import lay_out, page_sizes, readable_rows, rows_counted, rows_of_pages
 from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, make_file, said
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
@@ -51,6 +56,7 @@ _WAITING: Final = "batch:"
 _SUBMITTED: Final = "submitted:"
 _UNFINISHED: Final = "recovering-"
 _ASIDE: Final = "damaged-"
+_COPY: Final = "copy-"
 _PART: Final = 512
 """Rows that are looked up or stored at once."""
 
@@ -58,7 +64,13 @@ T = TypeVar("T")
 
 
 class Store:
-    """Raw replies by identity. Safe for several processes at once, and for several threads in turn."""
+    """Raw replies by identity. Safe for several processes at once, and for several threads in turn.
+
+    Attributes:
+        path: the folder.
+        readonly: whether it was opened for reading only.
+        counted: whether it was noted how many rows were stored, so that a loss would have been noticed.
+    """
 
     def __init__(
         self, path: str | Path, *, readonly: bool = False, note: Callable[[str], None] = lambda _: None
@@ -68,6 +80,7 @@ class Store:
         self.readonly = readonly
         self._note = note
         self._noted_unreadable = self._index_checked = False
+        self.counted = False
         self._database = self.path / diskcache.core.DBNAME
         self._reason = "it was moved aside, and then that was interrupted"
         self._lock = threading.RLock()
@@ -80,22 +93,62 @@ class Store:
 
     def _open(self) -> None:
         self._opened.close()
+        noted = tally.noted(self._database)  # before the rows are counted, which others add to meanwhile
         if self.readonly:
             self._rows = self._open_reader()
             self._rows.refuse_miscounted()
+            self._compare(noted)
             return
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         make_file(self._database)
+        self._refuse_another_program()
+        log.refuse_unread_log(self._database)
         connection = self._connect("mode=rw")
         self._rows = Rows(connection)
         if not self._database.stat().st_size:
             raise DatabaseError("its file is empty, so it is malformed")
         self._rows.refuse_foreign()
+        log.refuse_cut_log(self._database, connection)
         self._cache = TextCache(self.path, connection)
         self._rows.refuse_miscounted()
+        self._rows.prepare()
+        if self._compare(noted):
+            self._note_tally()
         self._inode = self._database.stat().st_ino
         for folder in self.path.glob(f"{_UNFINISHED}*"):
             self._save_rows(folder)
+
+    def _refuse_another_program(self) -> None:
+        # Read without its log and without locks: SQLite changes a file even by closing it.
+        with suppress(*ERRORS), closing(connect(self._database, "immutable=1")) as alone:
+            if Rows(alone).is_of_another_program():
+                raise StoreError(
+                    f"{self._database} belongs to another program and was not touched: name another folder with"
+                    " --cache or JUDGEKIT_CACHE"
+                )
+
+    def _compare(self, noted: tally.Tally | None) -> bool:
+        """Tell the user if rows are gone that were stored; return whether they are."""
+        now = self._rows.tally()
+        self.counted = False
+        if noted is None or now is None or noted.store != now.store:
+            return False
+        self.counted = True
+        if noted.ever <= now.ever:
+            return False
+        self._note(
+            f"the store {self.path} holds {now.rows:,} rows, {noted.ever - now.ever:,} fewer than were stored: its log"
+            f" ({self._database.name}{log.END}) is gone, or its end is; a run asks and pays again for what is gone and"
+            " needed"
+        )
+        return True
+
+    def _note_tally(self) -> None:
+        """Note how many rows are stored, while nobody else writes."""
+        with self._lock, suppress(*ERRORS), self._rows.locked():
+            now = self._rows.tally()
+            if now is not None:
+                tally.write(self._database, now)
 
     def _connect(self, mode: str) -> Connection:
         connection = connect(self._database, mode)
@@ -106,6 +159,7 @@ class Store:
         if not self._database.is_file():
             raise StoreError(f"{self.path} holds no store")
         reader = self._connect("mode=ro")
+        log.refuse_unread_log(self._database)
         try:
             reader.execute("SELECT count(*) FROM Settings").fetchone()
         except OperationalError as problem:
@@ -115,7 +169,9 @@ class Store:
             raise StoreError(
                 f"the store {self.path} cannot be read ({problem}): copy it to a folder that you can write to"
             ) from None
-        return Rows(reader)
+        rows = Rows(reader)
+        rows.refuse_foreign()
+        return rows
 
     def _guarded(self, action: Callable[[], T]) -> T:
         """Run an action on the files; repair damage once, and turn errors of SQLite and the system into sentences."""
@@ -163,9 +219,12 @@ class Store:
             raise self._damaged(reason)
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
+        # SQLite deletes the log when it closes the file, whether or not it could read it.
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{self._database}{log.END}", folder / f"{self._database.name}{log.END}")
         # Closed before it is moved, since SQLite looks for the log of a file under the name that it was opened by.
         self._opened.close()
-        for end in ("", "-wal", "-shm"):
+        for end in ("", log.END, "-shm", tally.END):
             name = f"{self._database.name}{end}"
             with suppress(FileNotFoundError):
                 (self.path / name).rename(folder / name)
@@ -177,20 +236,15 @@ class Store:
 
     def _save_rows(self, folder: Path) -> None:
         """Store the whole rows of a damaged file, and tell the user how many were saved and lost."""
-        saved: set[str] = set()
-        with closing(connect(folder / self._database.name, "mode=ro")) as damaged:
-            damaged.execute("PRAGMA writable_schema = ON")  # reads a file that was cut off, which SQLite else refuses
-            counted = rows_counted(damaged)
-            rows = readable_rows(damaged)
-            while part := list(islice(rows, _PART)):
-                values = _whole_rows(part)
-                self._add(values)
-                saved |= values.keys()
         aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
+        saved: set[str] = set()
         try:
+            counted = self._copy_rows(folder / self._database.name, saved)
             folder.rename(aside)
         except FileNotFoundError:  # another process saved the same rows, and says so
             return
+        for copy in aside.glob(f"{_COPY}*"):
+            copy.unlink(missing_ok=True)
         if counted is None or counted < len(saved):
             counts = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
         else:
@@ -199,6 +253,33 @@ class Store:
         if counted != len(saved):
             counts += "; a run asks and pays again for what is gone and needed"
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
+
+    def _copy_rows(self, damaged: Path, saved: set[str]) -> int | None:
+        """Store the whole rows of a damaged file and add their names to ``saved``; return how many it held."""
+        noted = tally.noted(damaged)
+        counts = [] if noted is None else [noted.rows]
+        for page_size in page_sizes(damaged):
+            copy = damaged.with_name(f"{_COPY}{uuid4().hex}")
+            lay_out(damaged, copy, page_size)
+            with closing(connect(copy, "mode=ro")) as rows:
+                rows.execute("PRAGMA writable_schema = ON")  # reads a file that was cut off, which SQLite else refuses
+                counted = rows_counted(rows)
+                if counted is not None:
+                    counts.append(counted)
+                if not saved:
+                    self._save(readable_rows(rows), saved)
+            if not counts or len(saved) < max(counts) or log.read_log(damaged):
+                self._save(rows_of_pages(copy, page_size), saved)
+            if counts and len(saved) >= max(counts):
+                break
+        return max(counts, default=None)
+
+    def _save(self, rows: Iterator[tuple[bytes, bytes]], saved: set[str]) -> None:
+        """Store those rows that are whole, and add their names to those that are saved."""
+        while part := list(islice(rows, _PART)):
+            values = _whole_rows(part)
+            self._add({name: value for name, value in values.items() if name not in saved})
+            saved.update(values)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return the replies to these requests, without those that are damaged."""
@@ -251,7 +332,10 @@ class Store:
 
     def _add(self, values: Mapping[str, bytes | str]) -> list[str]:
         """Store values; return the names of those that were there already and stay."""
-        return self.written(lambda _: [name for name, value in values.items() if not self._cache.add(name, value)])
+        present = self.written(lambda _: [name for name, value in values.items() if not self._cache.add(name, value)])
+        if len(present) < len(values):
+            self._note_tally()
+        return present
 
     def _replace(self, values: Mapping[str, bytes | str]) -> None:
         def replace(_: Rows) -> None:
@@ -259,6 +343,7 @@ class Store:
                 self._cache.set(name, value)
 
         self.written(replace)
+        self._note_tally()
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records that were exported to a batch file and have no reply yet."""
@@ -281,6 +366,7 @@ class Store:
         """Delete records: replies, or those that wait for one."""
         names = [(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys]
         self.written(lambda rows: rows.delete(names))
+        self._note_tally()
 
     def compact(self) -> None:
         """Rewrite the file: traces of what was deleted would be left in it and in its log."""

@@ -13,14 +13,18 @@ it.
 from __future__ import annotations
 
 import os
+import random
+import re
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import diskcache
+
+from judgekit.store.tally import Tally
 
 SETTINGS: Final[dict[str, Any]] = {
     "eviction_policy": "none",  # "least-recently-stored" would delete replies beyond a size limit
@@ -56,8 +60,11 @@ _VALUE: Final = "CAST(value AS BLOB)"
 OURS: Final = f"raw = 1 AND mode = {diskcache.core.MODE_RAW} AND filename IS NULL"
 """A row that `TextDisk` wrote. Every query asks for these alone."""
 
-_REPLIES: Final = f"{OURS} AND length(CAST(key AS BLOB)) = 64"
-_WAITING: Final = f"{OURS} AND length(CAST(key AS BLOB)) > 64"
+# A row of another mode is read as an empty one, so that it is noticed as damaged.
+_IF_OURS: Final = f"CASE WHEN {OURS} THEN {_VALUE} ELSE x'' END"
+
+_REPLIES: Final = "raw = 1 AND length(CAST(key AS BLOB)) = 64"
+_WAITING: Final = "raw = 1 AND length(CAST(key AS BLOB)) > 64"
 _FOREIGN_SETTINGS: Final = (
     "SELECT count(*) FROM Settings NOT INDEXED WHERE typeof(key) != 'text' OR key NOT IN"
     f" ({', '.join('?' * len(_KNOWN))})"
@@ -74,6 +81,34 @@ _MISSPELLED: Final = (
 )
 
 _CLAIMED: Final = "CREATE TABLE IF NOT EXISTS Claimed (process TEXT PRIMARY KEY, time REAL, keys TEXT)"
+
+# A trigger counts what judgekit 0.3 deletes, too.
+_REMOVED: Final = (
+    "CREATE TABLE IF NOT EXISTS Removed (rows INTEGER)",
+    "INSERT INTO Removed SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM Removed)",
+    "CREATE TRIGGER IF NOT EXISTS Removed_rows AFTER DELETE ON Cache FOR EACH ROW BEGIN"
+    " UPDATE Removed SET rows = rows + 1; END",
+)
+
+_TABLES: Final = {"Cache", "Settings", "Claimed", "Removed"}
+# What diskcache's triggers and ours do: they count. Any other one could drop what is stored.
+_COUNTING: Final = re.compile(
+    r"CREATE TRIGGER \w+ AFTER (INSERT|UPDATE|DELETE) ON Cache FOR EACH ROW BEGIN UPDATE"
+    r' (Settings SET value = value[-+ .\w]* WHERE key = "(count|size)"|Removed SET rows = rows \+ 1); END'
+)
+_STORED: Final = (
+    "SELECT (SELECT value FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'),"
+    " (SELECT sum(rows) FROM Removed)"
+)
+# In a file that SQLite shrinks by itself, as judgekit 0.1 made it, the second page is a map. A changed byte of the head
+# makes SQLite write that map over the table that stands there.
+_ROOT_ON_MAP: Final = "SELECT 1 FROM sqlite_master WHERE rootpage = 2"
+
+# A file of diskcache's that holds rows, but none of a store's.
+_OTHER_ROWS: Final = (
+    "SELECT 1 FROM Cache WHERE NOT EXISTS (SELECT 1 FROM Cache WHERE raw = 1 AND"
+    " (length(CAST(key AS BLOB)) >= 64 OR key GLOB 'submitted:*')) LIMIT 1"
+)
 
 ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
 """The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
@@ -126,6 +161,11 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]
             super().__init__(str(folder), timeout=60, disk=TextDisk, **SETTINGS)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
+        except sqlite3.OperationalError as problem:
+            # A byte of the head forbids SQLite to write what the system lets it write.
+            if "readonly" in str(problem) and os.access(folder / diskcache.core.DBNAME, os.W_OK):
+                raise sqlite3.DatabaseError("the beginning of its file is malformed") from None
+            raise
 
     @property
     def _con(self) -> sqlite3.Connection:
@@ -146,17 +186,18 @@ class Rows:
         """Use a connection, which whoever opened it closes."""
         self.connection = connection
         self._sql = connection.execute
+        self._number = 0
 
     def values(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
         """Return (key, value) of those of up to 512 rows that are there."""
         marks = ",".join("?" * len(names))
-        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({marks}) AND {OURS}"
+        query = f"SELECT key, {_IF_OURS} FROM Cache WHERE key IN ({marks}) AND raw = 1"
         return self._sql(query, names).fetchall()
 
     def after(self, first: bytes, last: bytes, *, waiting: bool = False) -> list[tuple[bytes, bytes]]:
         """Return (key, value) of up to 512 rows from a first key on and before a last one, in order."""
         query = (
-            f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
+            f"SELECT CAST(key AS BLOB) AS name, {_IF_OURS} FROM Cache WHERE key >= CAST(? AS TEXT)"
             f" AND key < CAST(? AS TEXT) AND {_WAITING if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
         )
         return self._sql(query, (first, last)).fetchall()
@@ -190,12 +231,57 @@ class Rows:
 
     def refuse_foreign(self) -> None:
         """Raise an error if the tables are not a store's, before diskcache opens them."""
-        tables = {name for (name,) in self._sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        listed = self._sql("SELECT type, name, sql FROM sqlite_master").fetchall()
+        names = {name for _, name, _ in listed}
         pages = self._sql("PRAGMA page_count").fetchone()[0]
-        if "Cache" not in tables and pages > _NEW_PAGES:
+        if "Cache" not in names and pages > _NEW_PAGES:
             raise sqlite3.DatabaseError("its list of tables is malformed")
-        if "Settings" in tables and self._sql(_FOREIGN_SETTINGS, _KNOWN).fetchone()[0]:
+        if self._sql("PRAGMA auto_vacuum").fetchone()[0] and self._sql(_ROOT_ON_MAP).fetchone():
+            raise sqlite3.DatabaseError("the beginning of its file is malformed")
+        if any(_is_foreign(*each) for each in listed):
+            raise sqlite3.DatabaseError("it holds a trigger, view or table that is not a store's, so it is malformed")
+        if "Settings" in names and self._sql(_FOREIGN_SETTINGS, _KNOWN).fetchone()[0]:
             raise sqlite3.DatabaseError("settings in it are not judgekit's, so they are malformed")
+
+    def is_of_another_program(self) -> bool:
+        """Whether this is a whole database, but no store."""
+        names = [str(name) for (name,) in self._sql("SELECT name FROM sqlite_master")]
+        if "Cache" in names and "Settings" in names:
+            return not self.number() and bool(self._sql(_OTHER_ROWS).fetchone())
+        return bool(names) and not any(name.startswith(tuple(_TABLES)) for name in names)
+
+    def number(self) -> int:
+        """Return the number that the file was given when it was made; 0 if it has none."""
+        self._number = self._number or int(self._sql("PRAGMA application_id").fetchone()[0])
+        return self._number
+
+    def prepare(self) -> None:
+        """Give the file a number and count what is deleted; what judgekit 0.3 made has neither."""
+        names = {name for (name,) in self._sql("SELECT name FROM sqlite_master")}
+        if self.number() and "Removed_rows" in names:
+            return
+        with self.locked():
+            if not self.number():
+                self._sql(f"PRAGMA application_id = {_new_number()}")
+            for statement in _REMOVED:
+                self._sql(statement)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let nobody else write meanwhile."""
+        self._sql("BEGIN IMMEDIATE")
+        with self.connection:
+            yield
+
+    def tally(self) -> Tally | None:
+        """Return how many rows are there and were deleted; None if the file does not say."""
+        try:
+            rows, removed = self._sql(_STORED).fetchone()
+        except sqlite3.OperationalError:  # judgekit 0.3 made it and has no table for them
+            return None
+        if not (isinstance(rows, int) and isinstance(removed, int)):
+            return None
+        return Tally(self.number(), rows, rows + removed)
 
     def refuse_miscounted(self) -> None:
         """Raise an error if the index lacks rows."""
@@ -242,11 +328,25 @@ def make_file(database: Path) -> None:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(new)) as connection:  # the size stays if it is set before the journal's mode
             connection.execute(f"PRAGMA page_size = {_PAGE}")
+            connection.execute(f"PRAGMA application_id = {_new_number()}")
             connection.execute("VACUUM")
         with suppress(FileExistsError):  # another process was earlier
             os.link(new, database)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _new_number() -> int:
+    return random.SystemRandom().randrange(1, 2**31)
+
+
+def _is_foreign(kind: object, name: object, statement: object) -> bool:
+    """Whether an entry of a list of tables is neither ours, diskcache's nor SQLite's own."""
+    if kind == "trigger":
+        return not _COUNTING.fullmatch(str(statement))
+    if kind == "index":
+        return False
+    return kind != "table" or not (name in _TABLES or str(name).startswith("sqlite_"))
 
 
 def said(problem: Exception) -> str:

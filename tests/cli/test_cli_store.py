@@ -95,3 +95,9 @@ def test_replies_are_forgotten_by_their_age_in_days(judgekit, finished, monkeypa
         monkeypatch.setattr(time, "time", lambda hours=hours: stored + 3_600 * hours)
         said = judgekit("cache", "forget", "--older-than", "1", code=0)
         assert said.out.startswith("0 replies") is not forgotten
+
+
+def test_verify_says_when_a_loss_cannot_be_checked(judgekit, finished):
+    assert "cannot be checked" not in judgekit("cache", "verify", code=0).out
+    (finished / "store" / "cache.db-count").unlink()
+    assert "whether replies are gone cannot be checked" in judgekit("cache", "verify", code=0).out

@@ -59,7 +59,7 @@ def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_a
         length = int(share * len(whole))
         rows, notes = opened(tmp_path / "store", whole[:length])
         assert accounted(rows, notes), (length, rows, notes)
-        assert rows >= share * ROWS - 60
+        assert rows >= share * ROWS - 70  # the first pages hold tables
     rows, notes = opened(tmp_path / "store", whole[: part * PAGE])
     assert "cannot be known" in notes
     assert accounted(rows, notes)
