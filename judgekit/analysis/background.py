@@ -64,6 +64,7 @@ class Background:
         grades: people's grades of the answers to some questions, rows ``run, query_id, value`` on 0 to 1.
         outcome: claims about the outcome itself, which qualify those made from it.
         weights: how many questions each question stands for, where they are a sample; none for all questions.
+        file: the experiment file, as commands name it; "" where there is none.
     """
 
     lower: Collection[str] = ()
@@ -90,3 +91,4 @@ class Background:
     grades: pd.DataFrame | None = None
     outcome: Sequence[Claim] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
+    file: str = ""

@@ -31,7 +31,7 @@ from judgekit.analysis.resampling import spread
 from judgekit.analysis.rivals import Verdict, free_among, verdict
 from judgekit.analysis.samples import Sampled
 from judgekit.analysis.unpaired import UnpairedRatings
-from judgekit.analysis.wording import Ranged, correlation, names_of, ranged
+from judgekit.analysis.wording import FEW_DIFFER, FEW_GROUPS, UNBOUNDED, Ranged, correlation, names_of, ranged
 from judgekit.answers.direction import AS_NAMED, Directions
 from judgekit.data.questions import Repeats
 from judgekit.data.tables import ALL
@@ -42,6 +42,8 @@ COEFFICIENT: Final = {CHOOSE_RUNS: POOLED, FIND_QUESTIONS: "concordance"}
 HELPS: Final = "helps"
 MISLEADS: Final = "misleads"
 NOT_SHOWN: Final = "not shown"
+CHANCE: Final = 0.5
+"""How often a labeling that knows nothing finds the worse answered of two questions."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,13 @@ class Case:
         """The question of two that fails, in words."""
         quality = self.background.quality
         return f"the one with the lower {quality}" if quality else "the worse answered one"
+
+    def no_interval(self, labeling: str = "") -> str:
+        """Return why a number of a labeling, or without a name a difference of two, has no interval."""
+        unbounded = self.panel.unbounded
+        if labeling in unbounded or (unbounded and not labeling):
+            return UNBOUNDED
+        return FEW_DIFFER if self.claimable else FEW_GROUPS
 
     def exists_already(self, labeling: str) -> bool:
         """Return whether a labeling's labels were given, so that it cannot label a new pair."""
@@ -356,7 +365,7 @@ class Case:
         return tuple(followers)
 
     def why_left_out(self, follower: Follower) -> str:
-        """Return why the rule of *Keep* leaves a labeling out, as a sentence; "" where it does not."""
+        """Return why the rule of *Keep* leaves a labeling out, as a clause about it; "" where it does not."""
         if follower.name in self.panel.unbounded:
             # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
             return ""
@@ -364,11 +373,11 @@ class Case:
             return self._backwards(follower)
         may_be_best = np.array(self.panel.runs)[self.best.may_be_best]
         if not {*may_be_best.tolist()} & {*follower.picks}:
-            return f"It picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse."
+            return f"it picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse"
         if follower.flattered:
-            return f"It flatters {follower.flattered}, its own pick."
+            return f"it is shown to flatter {follower.flattered}, its own pick"
         if follower.finding == MISLEADS:
-            return "Choosing by it loses against a coin flip."
+            return "choosing by it loses against a coin flip"
         return ""
 
     def _backwards(self, follower: Follower) -> str:
@@ -383,10 +392,10 @@ class Case:
         if not over_questions or np.isnan(over_questions[0]):
             return ""
         if over_questions[0] > 0:
-            return f"It follows {self.target} over questions, but runs against them between runs: it misleads."
+            return f"it follows {self.target} over questions, but runs against them between runs: it misleads"
         return (
-            f"It runs against {self.target} (r {ranged(r, correlation)}), between runs and over questions: is lower"
-            f" better? Then give `--reverse {name}`; until then nothing is decided by it."
+            f"it runs against {self.target} (r {ranged(r, correlation)}), between runs and over questions. Is lower"
+            f" better? Then give `--reverse {name}`; until then nothing is decided by it"
         )
 
     @cached_property
@@ -400,16 +409,38 @@ class Case:
         return eligible
 
     @cached_property
+    def finders(self) -> list[Series]:
+        """The labelings for finding the questions that fail, the one that finds most of them first."""
+        unbounded = self.panel.unbounded
+        # What nothing bounds is described and claims nothing, so it stands last. Ties go by name, so that no order of
+        # files decides.
+        return sorted(
+            self.series(FIND_QUESTIONS),
+            key=lambda each: (each.name in unbounded, -each.estimate.value("concordance"), each.name),
+        )
+
+    def finds(self, series: Series) -> bool:
+        """Return whether one of the `finders` is shown to find the questions that fail more often than chance."""
+        if series.name in self.panel.unbounded:
+            return False
+        # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
+        alone = 2 * self.rules.of(len(self.finders)) - 1
+        return series.ranged("concordance", alone, self.resamples).low > CHANCE
+
+    @cached_property
+    def free(self) -> list[str]:
+        """The labelings that are known to cost nothing."""
+        background = self.background
+        return free_among(self.panel.labelings, background.needs, check_costs(background.costs), background.money)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """Which labeling to keep, beside what costs nothing."""
         useful = [follower for follower in self.eligible if follower.useful]
-        background = self.background
-        costs = check_costs(background.costs)
-        free = free_among([follower.name for follower in useful], background.needs, costs, background.money)
         controls = [control for control in self._control_followers if not self.why_left_out(control)]
         return verdict(
             useful,
-            free,
+            self.free,
             [control for control in controls if control.useful],
             len(self.panel.runs),
             close=lambda paid, rival: self.within_one_error(paid.series, rival.series),

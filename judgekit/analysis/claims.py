@@ -8,6 +8,7 @@ stands: views follow `Claim.qualifies`, so that nothing can be lost on the way.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -17,10 +18,14 @@ import pandas as pd
 
 from judgekit.data.tables import Table
 
-LINES: Final = ("Choose", "Keep", "Cost", "Hinges", "New run", "Failing", "Next")
+BASED_ON: Final = "Based on"
+"""The line that says what was compared, and what its units mean."""
+LINES: Final = ("Choose", "Keep", "Cost", "Hinges", "New run", "Failing", "Next", BASED_ON)
 """The lines of a decision in their order. Claims without a line are further findings."""
 WIDTH: Final = 100
 INDENT: Final = 10
+_COMMAND: Final = re.compile(r"`[^`]*`")
+_FIRM: Final = "\N{NO-BREAK SPACE}"
 
 
 CLAIMS: Final = Table(
@@ -116,11 +121,13 @@ def lines_of(claims: Sequence[Claim]) -> tuple[tuple[str, str], ...]:
 
 
 def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
-    """Return lines as text: titles on the left, sentences wrapped to the width and never cut."""
+    """Return lines as text: titles on the left, sentences wrapped to the width; names and commands are never cut."""
     rows: list[str] = []
     for title, text in lines:
-        rows += textwrap.wrap(
-            text,
+        # A command that is cut in two cannot be pasted.
+        firm = _COMMAND.sub(lambda command: command[0].replace(" ", _FIRM), text)
+        wrapped_rows = textwrap.wrap(
+            firm,
             width,
             initial_indent=f"{title:<{INDENT}}",
             subsequent_indent=" " * INDENT,
@@ -128,6 +135,7 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
             break_long_words=False,
             break_on_hyphens=False,
         )
+        rows += [row.replace(_FIRM, " ") for row in wrapped_rows]
     return "\n".join(rows)
 
 

@@ -29,7 +29,7 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         value = control.ranged(COEFFICIENT[use], case.rules.confidence, case.resamples)
         of_labeling = control.name.removeprefix(TWIN)
         is_twin = of_labeling != control.name
-        words = f"one score per question of {of_labeling}" if is_twin else _WORDS.get(control.name, control.name)
+        words = f"the mean {of_labeling} label of each question" if is_twin else _WORDS.get(control.name, control.name)
         # Runs' lists may all be as long as each other: then length is constant.
         if not np.isfinite(value.value):
             yield Claim("control", f"A control, {words}, says nothing: it is constant.", control.name, use)
@@ -44,7 +44,7 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
                 continue  # another labeling's twin is not held against it
             # A tie counts for the control, which costs nothing.
             if (labeling.name, control.name) not in case.leads(use, [labeling, control]).shown:
-                short = f"{words} with {with_r(value)}" if choosing else "one score per question" if is_twin else words
+                short = f"{words}, with {with_r(value)}" if choosing else words
                 unbeaten.setdefault(labeling.name, []).append(short)
     other, close = offered(case)
     if choosing and _names_ranks(case, unbeaten):

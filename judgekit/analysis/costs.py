@@ -32,7 +32,9 @@ def costs(case: Case) -> Iterator[Claim]:
         return
     verb = "takes" if pool.queries == 1 else "take"
     questions = f"{plural(pool.queries, 'new question')} {verb}"
-    yield Claim("costs", f"{questions} {_together(amounts)}.", line="Cost", rank=1)
+    # The number of questions stands in one place.
+    again = "As many new questions take" if pool.queries == case.questions > 1 else questions
+    yield Claim("costs", f"{again} {_together(amounts)}.", line="Cost", rank=1)
     for name, amount in amounts.items():
         price = prices[name]
         each = price.money if math.isfinite(price.money) else price.requests + price.judgments
@@ -151,14 +153,15 @@ def a_further_run(case: Case) -> Iterator[Claim]:
     needed = further_run(case, kept)
     if needed is None:
         return
-    # A price without its number of labels could not be checked.
-    labels, answers = plural(needed.labels, "label"), plural(needed.answers, "answer")
-    if needed.unit:
-        labels += f" ({_in_unit(case, needed.by_labels, needed.unit)})"
-        answers += f" ({_in_unit(case, needed.by_answers, needed.unit)})"
-    said = f"A further run needs at most {labels}"
+    labels, answers = plural(needed.labels, "new label"), plural(needed.answers, "new answer")
     # Where trusted labels are the outcome, nobody answers.
-    said += "." if case.background.quality else f" or {answers}."
+    said = f"A new run needs at most {labels}."
+    if needed.unit:
+        # A price without its number of labels could not be checked.
+        to_answer, to_label = (_in_unit(case, each, needed.unit) for each in (needed.by_answers, needed.by_labels))
+        said = f"A new run takes at most {to_answer} to answer ({answers}), or {to_label} to label ({labels})."
+    elif not case.background.quality:
+        said = f"A new run needs at most {answers}; to label it instead needs at most {labels}."
     yield Claim("further run", said, against=ANSWERING, value=needed.labels, high=needed.labels, line="New run")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.case import Case
-from judgekit.analysis.claims import Claim, about_all, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.claims import BASED_ON, Claim, about_all, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.controls import controls
 from judgekit.analysis.costs import ON_COSTS
 from judgekit.analysis.failing import ON_QUESTIONS_THAT_FAIL
@@ -31,14 +31,15 @@ from judgekit.analysis.shipping import (
 )
 from judgekit.analysis.two_levels import ON_BOTH_LEVELS
 from judgekit.analysis.unpaired import claims as unpaired_claims
-from judgekit.analysis.wording import correlation
+from judgekit.analysis.wording import correlation, plural
 from judgekit.answers.direction import by_name
 from judgekit.data.questions import UNKNOWN
 from judgekit.notebook import NotebookRepr
 
 NO_DECISION: Final = "no decision"
+_FIRST: Final = -9
 _LAST: Final = 9
-"""The rank of what stands at the end of its line."""
+"""The ranks of what stands at the beginning and at the end of its line."""
 ClaimMaker = Callable[[Case], Iterable[Claim]]
 
 ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
@@ -150,6 +151,20 @@ def about(primary: Primary) -> Claim:
     return Claim("about", f"This is about {primary}.")
 
 
+def based_on(case: Case) -> Claim:
+    """Return what was compared, and what the units of the decision mean."""
+    primary, panel = case.primary, case.panel
+    metric = "exact match (em)" if primary.metric == "em" else primary.metric
+    quality = case.background.quality or f"the {metric} of {primary.rated}"
+    said = f"{plural(case.questions, 'question')}, {plural(len(panel.runs), 'run')}. Quality is {quality}"
+    if not case.declared.point and len(panel.runs) > 1:
+        said += " (1 point = .01)"
+    said += "."
+    if case.followers:
+        said += f" r correlates {primary.measure} by the labels with quality, within each question (0 none, 1 perfect)."
+    return Claim("about", said, line=BASED_ON, rank=_FIRST)
+
+
 def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
     """Return by labeling the sentences that say how its labels are biased."""
     by_name: dict[str, list[str]] = {}
@@ -181,7 +196,7 @@ def _claims(case: Case) -> Iterator[Claim]:
     if case.unchecked:
         said = "Answers do not say which documents they were made from, so their contexts are not checked."
         yield Claim("unchecked", said, qualifies=KEEP)
-    yield about(case.primary)
+    yield based_on(case)
 
 
 def _on_the_outcome(case: Case) -> Iterator[Claim]:
@@ -197,19 +212,18 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
         said = f"Quality means {case.background.quality}, not answers: nothing here says which run answers better."
         yield Claim("quality", said, line=first, rank=-1)
     if case.declared.point:
-        yield Claim("point", f"{case.declared.point}.", qualifies=CHOICE)
+        yield Claim("point", f"{case.declared.point}.", line=BASED_ON)
     yield from case.background.outcome
     yield from counted_questions(case)
     if case.sampled is not None:
-        yield from sample_claims(case.sampled, first, _LAST)
+        yield from sample_claims(case.sampled, BASED_ON, _LAST)
         yield from of_single_answers(case, case.sampled)
     yield from reversed_scores(case)
 
 
 def counted_questions(case: Case) -> Iterator[Claim]:
     """Yield that questions are counted, and not rows, where some are repeated; or that this is not known."""
-    first = "Choose" if len(case.panel.runs) > 1 else "Failing"
-    counted = Claim("questions", "", line=first, rank=_LAST)
+    counted = Claim("questions", "", line=BASED_ON, rank=_LAST)
     repeats = case.repeats
     if repeats is not None:
         if repeats.any:

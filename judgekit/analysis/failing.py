@@ -13,42 +13,40 @@ from judgekit.analysis.keeping import FINDS
 from judgekit.analysis.primary import FIND_QUESTIONS
 from judgekit.analysis.wording import Ranged, ranged, times
 
-_CHANCE: Final = 0.5
-
 
 def failing(case: Case) -> Iterator[Claim]:
     """Yield which labeling finds the questions that fail, and one score per question beside it."""
-    # What nothing bounds is described and claims nothing, so it stands last. Ties go by name, so that no order of files
-    # decides.
-    unbounded = case.panel.unbounded
-    ranked = sorted(
-        case.series(FIND_QUESTIONS),
-        key=lambda each: (each.name in unbounded, -each.estimate.value("concordance"), each.name),
-    )
+    ranked = case.finders
     if not ranked:
         return
-    # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
-    alone = 2 * case.rules.of(len(ranked)) - 1
+    measure = case.primary.measure
+    unfit = [follower.name for follower in case.followers if case.why_left_out(follower)]
     twins = {control.name: control for control in case.controls(FIND_QUESTIONS)}
     for series in ranked:
         value = _ranged(case, series)
-        open_ = series.name in unbounded
+        open_ = series.name in case.panel.unbounded
         how_often = times(value.value) if open_ else ranged(value, times)
-        said = f"{series.name} finds {case.worse_one} {how_often} times in 100"
+        said = f"of two questions, {series.name} finds {case.worse_one} {how_often} times in 100"
         if open_:
             said += " where its scores are known, and nothing bounds the others"
-        shown = not open_ and series.ranged("concordance", alone, case.resamples).low > _CHANCE
-        claim = Claim(FINDS, f"Of two questions, {said}.", series.name, "chance", *value, shown=shown)
+        shown = case.finds(series)
+        claim = Claim(FINDS, f"O{said[1:]}; chance finds 50.", series.name, "chance", *value, shown=shown)
         if series is not ranked[0]:
             yield claim
         elif shown:
+            sort = f"sort them by {measure} of {series.name}, lowest first"
+            sentence = f"To find questions that fail, {sort}: {said} (chance: 50)"
             twin = twins.get(TWIN + series.name)
-            beside = (
-                "" if twin is None else f"; one score per question finds it {ranged(_ranged(case, twin), times)} times"
-            )
-            yield replace(claim, sentence=f"Of two questions, {said}{beside}.", line="Failing")
+            if twin is not None:
+                # What knows the question only: the labels of all its documents, whatever a run returned.
+                often = ranged(_ranged(case, twin), times)
+                sentence += f"; the mean label of each question, the same for all runs, finds it {often} times"
+            sentence += "."
+            if series.name in unfit:
+                sentence += f" Do not choose runs by {series.name}."
+            yield replace(claim, sentence=sentence, line="Failing")
         else:
-            none = f"No labeling is shown to find the questions that fail: of two questions, {said}."
+            none = f"No labeling is shown to find the questions that fail: {said}; chance finds 50."
             yield replace(claim, sentence=none, subject="", against=series.name, line="Failing")
     for finder, other in case.leads(FIND_QUESTIONS, ranked).shown:
         said = f"{finder} is shown to find more of the questions that fail than {other}."

@@ -14,6 +14,7 @@ import numpy as np
 
 from judgekit.analysis.race import questions_until
 from judgekit.analysis.resampling import t_quantile, unseen
+from judgekit.analysis.wording import Ranged
 
 _RUNS: Final = (2, 3, 4, 6, 8, 12, 20)
 _LEAD: Final = (2.48, 3.08, 3.41, 3.75, 4.00, 4.27, 4.60)
@@ -21,6 +22,10 @@ _LEAD: Final = (2.48, 3.08, 3.41, 3.75, 4.00, 4.27, 4.60)
 _BOUND: Final = (1.63, 1.92, 2.06, 2.23, 2.34, 2.47, 2.62)
 """Standard errors of the bound of the run that leads so many equal runs, not exceeded in about four of five cases."""
 _ROUNDS: Final = 50
+WORTH_ASKING: Final = 20
+"""More than so many times the questions are no next step."""
+_FOUR_IN_FIVE: Final = 0.84
+"""The normal quantile of .8."""
 _LEAST: Final = 3
 
 
@@ -69,6 +74,22 @@ def race_length(margin: float, runs: int, differ: float, lead: float, confidence
     deviation = math.sqrt(max(differ + lead - lead**2, 0.0))
     error = (1 - confidence) / 2 / (runs - 1)
     return questions_until(np.array([-lead]), np.array([deviation]), margin, error)
+
+
+def questions_to_show(r: Ranged, questions: int, telling: int, confidence: float) -> float:
+    """Return how many questions show in four of five cases that r lies above 0, if r stays as it is.
+
+    Args:
+        r: above 0, with its interval on so many questions.
+        questions: behind it.
+        telling: on how many of them runs differ.
+        confidence: of the interval.
+    """
+    # On Fisher's scale the width shrinks with the root of the number of questions.
+    z = math.atanh(min(r.value, 1 - 1e-9))
+    half = z - math.atanh(max(r.low, 1e-9 - 1))
+    reach = t_quantile((1 + confidence) / 2, telling)
+    return questions * (half * (1 + _FOUR_IN_FIVE / reach) / z) ** 2
 
 
 def most_needed(needs: Sequence[int]) -> int | None:

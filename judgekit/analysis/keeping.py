@@ -9,6 +9,8 @@ its labels take should answer it.
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,9 +18,10 @@ import numpy as np
 
 from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, Case, Follower
-from judgekit.analysis.claims import Claim, about_all
+from judgekit.analysis.claims import BASED_ON, Claim, about_all
 from judgekit.analysis.costs import further_run
 from judgekit.analysis.follow import pooled_correlation
+from judgekit.analysis.foresight import WORTH_ASKING, questions_to_show
 from judgekit.analysis.leakage import MARKS_ITSELF, kinship, shared
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.analysis.resampling import interval
@@ -61,20 +64,26 @@ def keeping(case: Case) -> Iterator[Claim]:
         return
     further = further_run(case, kept.name)
     buy = further is None or not further.unit or further.labels_pay
-    # Labels that exist cannot be asked for the new documents of a later run.
-    later = buy and not case.exists_already(kept.name)
-    first = f"For later runs keep {kept.name}" if later else f"Of these labels keep {kept.name}"
+    if not buy:
+        first = f"Keep the labels of {kept.name} that you have"
+    elif case.exists_already(kept.name):
+        # Labels that exist cannot be asked for the new documents of a later run.
+        first = f"Keep {kept.name} for these runs"
+    else:
+        first = f"Keep {kept.name}, for later runs too"
     reader = " of this model" if _shared_in_words(case, kept.name) == MARKS_ITSELF else ""
-    sentence = f"{first}: it follows {case.target}{reader} most closely, with {with_r(kept.r)}."
+    name = "it" if buy else kept.name
+    sentence = f"{first}: {name} follows {case.target}{reader} most closely, with {with_r(kept.r)}."
     if case.verdict.stopped:
-        sentence = f"{first}: it is free, and follows {case.target}{reader} with {with_r(kept.r)}."
+        sentence = f"{first}: {name} is free, and follows {case.target}{reader} with {with_r(kept.r)}."
     sentence += _beside_rival(case)
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
     if further is not None and not buy:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
-        said = f"To judge a further run, answer its questions: that costs {more} than labels"
+        said = f"For a new run, buy no labels but answer its questions: that costs {more}"
         if further.pays_below >= 1:
-            said += f", unless it needs fewer than about {rounded(further.pays_below, down=True):,} new labels"
+            fewer = rounded(further.pays_below, down=True)
+            said += f", unless fewer than about {fewer:,} of its passages lack a label"
         yield Claim("answer instead", f"{said}.", kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
@@ -85,16 +94,17 @@ def _beside_rival(case: Case) -> str:
     if found.paid is None or found.rival is None:
         return ""
     lead = _lead(case, found.paid, found.rival)
-    ahead = ranged(lead, correlation)
+    ahead = ranged(lead, correlation, without=case.no_interval())
     name = found.paid.name
     if not found.stopped:
-        said = f" Its r is {ahead} above that of {_in_words(found.rival)}, its best free rival."
+        said = f" Its r is {ahead} above that of {_in_words(found.rival)}, the best free one"
         if not lead.low > 0:
-            said += " That is not shown, but buying at more than one standard error lost nothing in simulations."
-        return said
+            said += ": a lead that is not shown, but larger than one standard error, which is what the rule asks"
+        return f"{said}."
     if lead.value <= 0:
-        return f" The r of {name}, the best paid labeling, is no larger: {with_r(found.paid.r)}."
-    return f" The r of {name}, the best paid labeling, is only {ahead} higher: no more than one standard error."
+        return f" {name}, the best that costs something, has no larger r: {ranged(found.paid.r, correlation)}."
+    said = f" {name}, the best that costs something, has an r only {ahead} higher"
+    return f"{said}: at most one standard error, too little to pay for."
 
 
 def _lead(case: Case, paid: Follower, rival: Follower) -> Ranged:
@@ -114,22 +124,23 @@ def _nothing_yet(case: Case) -> Iterator[Claim]:
     words = _in_words(rival)
     verb = "reach" if words in _PLURAL else "reaches"
     said = (
-        f"Nothing need be bought yet: {paid.name} has the largest r of the paid labelings,"
-        f" {ranged(paid.r, correlation)}, but {words}, which {'are' if words in _PLURAL else 'is'} free, {verb}"
+        f"Buy none of these labels yet: {paid.name} follows {case.target} most closely of those that cost something,"
+        f" with {with_r(paid.r)}, but {words}, which {'are' if words in _PLURAL else 'is'} free, {verb}"
         f" {ranged(rival.r, correlation)}."
     )
+    ahead = ranged(lead, correlation, without=case.no_interval())
     if lead.high < 0:
-        said += f" {paid.name} follows less closely: its r is {ranged(lead, correlation)} higher."
+        said += f" {paid.name} is shown to follow less closely: its lead is {ahead}."
     else:
-        said += f" Labels are not shown to add anything: {ranged(lead, correlation)}."
+        said += f" The lead of {paid.name}, {ahead}, is not shown."
     yield Claim(KEEP, said, against=paid.name, **lead._asdict(), shown=True, line="Keep", rank=1)
     if rival.name != RETRIEVER:
-        yield Claim("answer instead", f"To judge a further run, {_judge(case)}.", paid.name, shown=True, qualifies=KEEP)
+        yield Claim("answer instead", f"To judge a new run, {_judge(case)}.", paid.name, shown=True, qualifies=KEEP)
 
 
 def ranks_label_no_other_run(case: Case) -> Claim:
     """Return what the runs' own ranks cannot do, which stands wherever they are named."""
-    said = f"The runs' ranks cannot label a run that differs from all these: {_judge(case)}."
+    said = f"The runs' own ranks cannot label a run that differs from all of these: {_judge(case)}."
     return Claim("ranks", said, RETRIEVER, shown=True, qualifies=KEEP, rank=3)
 
 
@@ -148,19 +159,47 @@ def _in_words(rival: Follower) -> str:
 def _none(case: Case) -> Claim:
     by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not case.eligible:
-        said = "No labeling is left to keep: answer more questions end to end."
+        said = "Keep none of these labels to choose between runs: compare runs by their answers."
         if by_judgments:
             said = f"Keep the judgments that you have: no other labeling follows {case.target}."
-        return Claim(KEEP, said, line="Keep", rank=1)
+        return Claim(KEEP, said + _free_qrels(case), line="Keep", rank=1)
     first = case.eligible[0]
-    said = f"No labeling is shown to be useful: {first.name} has the largest r, {ranged(first.r, correlation)}."
-    if len(case.panel.runs) == 2:
-        said += " Two runs seldom can show one: add variants of them."
-    elif by_judgments:
+    said = f"Keep none of these labels yet: none is shown to follow {case.target}."
+    said += f" {first.name} comes closest, with {with_r(first.r, case.no_interval(first.name))}."
+    said += _until_shown(case, first)
+    if by_judgments:
         said += " Keep the judgments that you have."
     else:
-        said += " Answer more questions end to end before you buy labels."
-    return Claim(KEEP, said, against=first.name, **first.r._asdict(), line="Keep", rank=1)
+        said += " Until then, buy no labels and compare runs by their answers."
+    return Claim(KEEP, said + _free_qrels(case), against=first.name, **first.r._asdict(), line="Keep", rank=1)
+
+
+def _until_shown(case: Case, follower: Follower) -> str:
+    """Return how many questions would show an r that is not shown yet, and where more runs help instead."""
+    said = ""
+    needed = math.nan
+    if not math.isnan(follower.r.low):
+        telling = follower.series.estimate.telling
+        needed = questions_to_show(follower.r, case.questions, telling, case.rules.of(len(case.followers)))
+        said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show it."
+    if len(case.panel.runs) == 2:
+        said += " Two runs seldom show it: add variants of them."
+    elif needed > WORTH_ASKING * case.questions:
+        said += " Add variants of your runs instead."
+    return said
+
+
+def _free_qrels(case: Case) -> str:
+    """Return what labels that cost nothing are good for, with the command that writes them; "" where there are none."""
+    background = case.background
+    free = [series for series in case.finders if series.name in case.free and not case.exists_already(series.name)]
+    if not free or not background.file:
+        return ""
+    name = free[0].name
+    command = f"`judgekit build {shlex.quote(background.file)} --labeling {shlex.quote(name)}`"
+    if case.finds(free[0]):
+        return f" For finding questions that fail, {name} is free and shown to work: {command} writes its qrels."
+    return f" {name} is free, if you want labels to look at: {command} writes its qrels."
 
 
 def _shared_in_words(case: Case, name: str) -> str:
@@ -198,12 +237,11 @@ def _cheaper(case: Case, kept: Follower, *, buy: bool) -> Iterator[Claim]:
     needs = [f"{'fewer' if amount > 0 else 'no'} {name}" for name, amount in saved.items()]
     costs = "costs less" if "money" in saved else f"needs {names_of(needs)}"
     lead = case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).of(kept, other)
-    gap = ranged(lead, correlation, " lower")
+    gap = ranged(lead, correlation, " lower", without=case.no_interval())
     if close:
         further = further_run(case, other.name)
-        too = ", for further runs too" if not buy and further is not None and further.labels_pay else ""
-        said = f"{other.name} {costs} and follows about as closely: its r is {gap}."
-        said += f" Keep it to save {names_of([*saved])}{too}."
+        too = ", also for new runs" if not buy and further is not None and further.labels_pay else ""
+        said = f"To save {names_of([*saved])}, keep {other.name} instead{too}: it {costs}, and its r is {gap}."
     else:
         chance = "" if lead.low > 0 else ", which may be chance"
         said = f"{other.name} {costs}, but its r is {gap}{chance}."
@@ -226,7 +264,7 @@ def left_out(case: Case) -> Iterator[Claim]:
     for follower in case.followers:
         why = case.why_left_out(follower)
         if why:
-            said = f"{follower.name} is left out. {why}"
+            said = f"Do not choose runs by {follower.name}: {why}."
             yield Claim(LEFT_OUT, said, follower.name, names_of(follower.picks), shown=True, line="Keep", rank=4)
 
 
@@ -252,7 +290,7 @@ def depends_on_runs(case: Case) -> Iterator[Claim]:
         names = some_of(needed, 6).replace(" and ", " or ")
         yield Claim(
             kind="hinge",
-            sentence=f"Without {names} nothing is shown of {kept.name}.",
+            sentence=f"Without {names}, {kept.name} would not be shown to follow {case.target}.",
             subject=kept.name,
             against=names_of(needed),
             qualifies=f"{KEEP}: {kept.name}",
@@ -288,13 +326,15 @@ def about_labels(case: Case) -> Iterator[Claim]:
 
 def kinds_that_disagree(case: Case) -> Iterator[Claim]:
     """Yield r by kind of question, and the labelings that help for one kind and mislead for another."""
-    parts = {kind: {follower.name: follower for follower in part.followers} for kind, part in case.of_kinds().items()}
+    parts_of = case.of_kinds()
+    parts = {kind: {follower.name: follower for follower in part.followers} for kind, part in parts_of.items()}
     for follower in case.followers:
         name = follower.name
         findings = {kind: followers[name].finding for kind, followers in parts.items() if name in followers}
         for kind in findings:
             other = parts[kind][name]
-            said = f"{kind} questions: {name} {_gain_in_words(other)}, with {with_r(other.r)}."
+            without = parts_of[kind].no_interval(name)
+            said = f"{kind} questions: {name} {_gain_in_words(other, without)}, with {with_r(other.r, without)}."
             yield Claim("by kind", said, name, kind, **other.r._asdict(), shown=other.useful)
         # A labeling that helps overall may mislead within a kind, and the other way round.
         if {HELPS, MISLEADS} <= {follower.finding, *findings.values()}:
@@ -316,7 +356,8 @@ def missing_labels(case: Case) -> Iterator[Claim]:
     for name, number in panel.unknown.items():
         if name not in panel.unbounded:
             said = f"{name} lacks labels on {plural(number, 'question')}. No claim depends on them."
-            yield Claim("missing labels", said, name, value=number, qualifies=f"{KEEP}: {name}")
+            line = BASED_ON if case.kept is not None and case.kept.name == name else ""
+            yield Claim("missing labels", said, name, value=number, qualifies=f"{KEEP}: {name}", line=line)
     for name, number in panel.inapplicable.items():
         # Controls never win, so nothing hangs on where they are defined.
         if name not in case.background.controls:
@@ -324,7 +365,7 @@ def missing_labels(case: Case) -> Iterator[Claim]:
             said = (
                 f"{name} has no score on {plural(number, 'question')}: labelings are compared on the other {others:,}."
             )
-            yield Claim("not applicable", said, name, value=number, qualifies=KEEP)
+            yield Claim("not applicable", said, name, value=number, qualifies=KEEP, line=BASED_ON)
 
 
 def each_labeling(case: Case) -> Iterator[Claim]:
@@ -333,13 +374,14 @@ def each_labeling(case: Case) -> Iterator[Claim]:
         name, gain = follower.name, follower.gain
         concordance = follower.series.ranged("concordance", case.rules.confidence, case.resamples)
         said = (
-            f"{name} follows {case.target} with {with_r(follower.r)}: it puts the better run first"
-            f" {ranged(concordance, times)} times in 100."
+            f"{name} follows {case.target} with {with_r(follower.r, case.no_interval(name))}: it puts the better run"
+            f" first {ranged(concordance, times, without=case.no_interval(name))} times in 100."
         )
         yield Claim("follows", said, name, case.target, **follower.r._asdict(), shown=follower.useful)
         wins = Ranged(*(100 * number for number in gain))._asdict()
         shown = follower.finding != NOT_SHOWN
-        yield Claim("gain", f"{name} {_gain_in_words(follower)}.", name, "a coin flip", **wins, shown=shown)
+        won = _gain_in_words(follower, case.no_interval(name))
+        yield Claim("gain", f"{name} {won}.", name, "a coin flip", **wins, shown=shown)
         picks = names_of(follower.picks, "or")
         yield Claim("picks", f"{name} puts {picks} first.", name, picks)
         for run, flattered in follower.biased_runs.items():
@@ -351,9 +393,10 @@ def each_labeling(case: Case) -> Iterator[Claim]:
             yield Claim("closer", said, closer, other, shown=True)
 
 
-def _gain_in_words(follower: Follower) -> str:
+def _gain_in_words(follower: Follower, without: str) -> str:
     finding = "is not shown to help or to mislead" if follower.finding == NOT_SHOWN else follower.finding
-    return f"{finding}: choosing by it wins {ranged(follower.gain, points, ' points')} over a coin flip"
+    wins = ranged(follower.gain, points, " points", without=without)
+    return f"{finding}: choosing by it wins {wins} over a coin flip"
 
 
 ON_THE_LABELS_TO_KEEP: Final = (keeping, left_out, depends_on_runs, kinds_that_disagree, missing_labels)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
 
-MARKS_ITSELF: Final = "is labelled by the model that answers"
+MARKS_ITSELF: Final = "is labelled by the answering model: with another one it may do worse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
         return MARKS_ITSELF
     # A model of the answers' own kind outweighs what is shared besides.
     if kin == "same model":
-        return "asks the answering model"
+        return "asks the answering model: with another one it may do worse"
     if kin == "same family":
-        return "asks a model of the answering model's family"
+        return "asks a model of the answering model's family: with another one it may do worse"
     parts: list[str] = []
     if how is not None and need.outcome_prompt == how.prompt:
         parts.append("its prompt")

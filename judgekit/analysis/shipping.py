@@ -10,6 +10,7 @@ import numpy as np
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
+from judgekit.analysis.foresight import WORTH_ASKING
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.resampling import percent
 from judgekit.analysis.wording import counted, names_of, plural, plural_points, rounded, some_of
@@ -67,23 +68,27 @@ def shipping(case: Case) -> Iterator[Claim]:
     most = max(choice.loss for choice in choices)
     any_will_do = most <= margin
     if any_will_do:
-        runs = f"Ship any of these {len(choices)} runs, so keep the cheapest"
-        sentence = f"{runs}: none loses more than {most:.1f} points against the best."
+        runs = f"Ship the cheapest of these {len(choices)} runs"
+        sentence = f"{runs}: none is more than {most:.1f} points worse than the best."
         yield Claim("any", sentence, value=most, high=most, shown=True, line="Choose")
     if candidates == [leader.run]:
         yield _only(case, choices)
         return
-    verb = "is the best so far" if case.background.quality else "answers best so far"
-    leads = f"{leader.run} {verb}: shipping it loses at most {leader.loss:.1f} points"
+    verb = "is the best so far, and" if case.background.quality else "answers best so far, and is"
+    least = f"{verb} at most {leader.loss:.1f} points worse than the best"
     within = leader.loss <= margin
-    if within and not any_will_do:
-        leads += f", which is within your margin of {plural_points(margin)}"
-    lead = Claim(CHOICE, f"{leads}.", leader.run, high=leader.loss, shown=within, line="Choose", rank=1)
+    if any_will_do:
+        leads = f"{leader.run} {least}"
+    elif within:
+        leads = f"Ship {leader.run}: it {least}, which is within your margin of {plural_points(margin)}"
+    else:
+        leads = f"If you ship now, ship {leader.run}: it {least}"
+    lead = Claim(CHOICE, f"{leads}.", leader.run, high=leader.loss, shown=within, line="Choose", rank=2)
     if any_will_do:
         yield lead
         return
     yield replace(lead, sentence=_listed(candidates, len(choices)), shown=len(candidates) < len(choices))
-    yield replace(lead, kind="ship", rank=2)
+    yield replace(lead, kind="ship", rank=1)
 
 
 def all_alike(case: Case, value: float) -> Iterator[Claim]:
@@ -129,7 +134,7 @@ def _only(case: Case, choices: Sequence[_Choice]) -> Claim:
     low = min(max(-float(behind.max()), 0.0), lead)
     high = min(max(float(ahead.min()), lead), 100.0)
     best = f"Ship {leader.run}: it is shown to be the best of {len(choices)}"
-    interval = f"{lead:.1f} points ahead ({low:.1f} to {high:.1f})"
+    interval = f"{lead:.1f} points ahead of the next ({low:.1f} to {high:.1f})"
     sentence = f"{best}, {interval}. Labels are not needed for this choice."
     return Claim(CHOICE, sentence, leader.run, value=lead, low=low, high=high, shown=True, line="Choose", rank=1)
 
@@ -139,7 +144,7 @@ def missing_answers(case: Case) -> Iterator[Claim]:
     missing = case.best.missing
     if missing:
         verb = "is" if missing == 1 else "are"
-        said = f"{plural(missing, 'answer')} {verb} missing; these limits hold whatever they are."
+        said = f"{plural(missing, 'answer')} {verb} missing: this holds whatever they are."
         yield Claim("missing answers", said, value=missing, qualifies=CHOICE)
 
 
@@ -194,17 +199,16 @@ def more_questions(case: Case) -> Iterator[Claim]:
     # the number of questions.
     half = np.mean([100 * case.best.upper[rival.at, leader.at] - (rival.mean - leader.mean) for rival in rivals])
     needed = rounded(case.questions * (float(half) / margin) ** 2)
-    if needed <= case.questions:
-        takes = f"more than the {case.questions:,} questions so far"
-    else:
-        takes = f"about {needed:,} questions; you have {case.questions:,}"
+    takes = f"about {needed:,} questions in all" if needed > case.questions else "more questions than these"
     said = f"To ship a run within {plural_points(margin)} of the best takes {takes}."
+    if needed > WORTH_ASKING * case.questions:
+        said += " That is seldom worth it: accept the bound above, or set a wider `margin_points`."
     background = case.background
     # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere. It draws
     # from all questions only where the experiment has no sample.
     chosen = not background.weights and case.source not in ("people", "trusted")
     if chosen and background.pool is not None and background.pool.at_hand > case.questions:
-        said += f" `judgekit choose` asks those of your {background.pool.at_hand:,} that the choice takes."
+        said += f" `judgekit choose` asks only as many of your {background.pool.at_hand:,} as that takes."
     yield Claim("more questions", said, value=needed, line="Next")
 
 

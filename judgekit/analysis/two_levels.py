@@ -17,7 +17,7 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
-from judgekit.analysis.wording import correlation, plural
+from judgekit.analysis.wording import correlation
 
 
 def two_levels(case: Case) -> Iterator[Claim]:
@@ -38,22 +38,23 @@ def two_levels(case: Case) -> Iterator[Claim]:
     if between not in taus or taus[over] <= taus[between]:
         return
     twin = next((series for series in case.controls(FIND_QUESTIONS) if series.name == TWIN + over), None)
-    first = f"Over questions (Table 1 of the eRAG paper) {over} leads, tau {correlation(taus[over])}"
+    first = f"Over questions (as in Table 1 of the eRAG paper) {over} has the larger tau, {correlation(taus[over])}"
     beside = f"{between} {correlation(taus[between])}"
     if twin is not None and np.isfinite(twin.estimate.value("tau_b")):
-        beside += f", one score per question {correlation(twin.estimate.value('tau_b'))}"
+        beside += f", the mean label of each question {correlation(twin.estimate.value('tau_b'))}"
     shown = (between, over) in case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).shown
     r = correlation(followers[between].r.value), correlation(followers[over].r.value)
     if shown:
         then = (
-            f"between runs {between} is shown to follow more closely (r {r[0]}, {over} {r[1]}): keep {between} to"
-            f" choose runs, {over} to find questions that fail"
+            f"Between runs {between} is shown to follow more closely (r {r[0]}, {over} {r[1]}): choose runs by"
+            f" {between}, find questions that fail by {over}"
         )
     else:
-        telling = plural(followers[between].series.estimate.telling, "question")
-        then = f"between runs {between} has the larger r ({r[0]}, {over} {r[1]}), which {telling} do not show"
-    said = f"{first} ({beside}); {then}."
-    yield Claim("levels", said, over, between, value=taus[over], shown=shown, qualifies=KEEP, rank=7)
+        then = f"Between runs {between} has the larger r ({r[0]}, {over} {r[1]}), a lead that is not shown"
+    said = f"{first} ({beside}). {then}."
+    # A lead that is not shown advises nothing: it is a further finding.
+    stands = KEEP if shown else ""
+    yield Claim("levels", said, over, between, value=taus[over], shown=shown, qualifies=stands, rank=7)
 
 
 ON_BOTH_LEVELS: Final = (two_levels,)

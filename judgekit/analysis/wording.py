@@ -52,17 +52,22 @@ def times(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def ranged(number: Ranged, written: Callable[[float], str], unit: str = "") -> str:
-    """Return a number with its interval: ``2.6 points (0.5 to 4.7)``."""
+FEW_DIFFER: Final = "too few questions differ for an interval"
+FEW_GROUPS: Final = "too few groups for an interval"
+UNBOUNDED: Final = "no interval: missing scores have no bounds"
+
+
+def ranged(number: Ranged, written: Callable[[float], str], unit: str = "", *, without: str = FEW_DIFFER) -> str:
+    """Return a number with its interval: ``2.6 points (0.5 to 4.7)``; ``without`` says why it has none."""
     # A number never stands alone.
     if math.isnan(number.low):
-        return f"{written(number.value)}{unit} (too few questions differ for an interval)"
+        return f"{written(number.value)}{unit} ({without})"
     return f"{written(number.value)}{unit} ({written(number.low)} to {written(number.high)})"
 
 
-def with_r(number: Ranged) -> str:
+def with_r(number: Ranged, without: str = FEW_DIFFER) -> str:
     """Return r with its interval: ``r = .44 (.30 to .56)``."""
-    return f"r = {ranged(number, correlation)}"
+    return f"r = {ranged(number, correlation, without=without)}"
 
 
 def names_of(names: Sequence[str], joint: str = "and") -> str:

@@ -237,9 +237,17 @@ def _compared(state: State) -> Comparison:
             contradicting=prepared.repeats.contradicting,
             gold=_gold_apart(state),
             weights=prepared.weights or {},
+            file=_as_typed(prepared.config.path),
         ),
         progress=state.progress,
     )
+
+
+def _as_typed(path: Path) -> str:
+    """Return the path of a file as commands name it: short where the file lies below the working folder."""
+    here = Path.cwd()
+    full = path.resolve()
+    return str(full.relative_to(here)) if full.is_relative_to(here) else str(path)
 
 
 def _gold_apart(state: State) -> int:

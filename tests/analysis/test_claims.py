@@ -36,6 +36,14 @@ def test_text_is_wrapped_and_never_cut() -> None:
     assert text.splitlines()[-1] == "Next      Ask more."
 
 
+def test_a_command_is_never_cut_so_that_it_can_be_pasted() -> None:
+    command = "`judgekit build 'my experiment.toml' --labeling containment`"
+    for width in range(20, 120):
+        text = wrapped([("Keep", f"Keep none of these labels: {command} writes free qrels.")], width)
+        assert command in text
+        assert "\N{NO-BREAK SPACE}" not in text
+
+
 def test_a_claim_is_a_row_and_plain_values() -> None:
     assert claims_table(CLAIMS).loc[1, ["kind", "subject", "value", "shown"]].tolist() == ["keep", "erag", 0.44, True]
     first = next(plain(CLAIMS))

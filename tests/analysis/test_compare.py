@@ -262,10 +262,9 @@ def test_what_nobody_declares_of_the_answers_is_told():
     assert told.decision.withheld.startswith("The answers come from 2 models: a (60), b (60)")
     told = compare(scores, rated, rules=Rules(resamples=100)).decision
     assert finder(told) == "good"
-    assert "against rating of the imported answers" in told.details[-1]
-    assert "from the top" not in told.details[-1]
+    assert "Quality is the rating of the imported answers." in dict(told.lines)["Based on"]
     told = compare(scores.assign(measure="nDCG@5"), rated, rules=Rules(resamples=100)).decision
-    assert "of the imported answers from the top 5" in told.details[-1]
+    assert "of the imported answers from the top 5" in dict(told.lines)["Based on"]
 
 
 def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_stands_beside_it():

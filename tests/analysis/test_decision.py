@@ -85,7 +85,7 @@ def test_keep_the_cheapest_is_said_only_if_every_runs_bound_is_below_the_margin(
     quality = np.stack([np.where(rng.random(3000) < 0.01, 1 - right, right) for _ in range(3)])
     data = tables({"own": quality + rng.normal(size=quality.shape)}, quality, ("a", "b", "c"))
     decision, lines = decided(data)
-    assert lines["Choose"].startswith("Ship any of these 3 runs, so keep the cheapest: none loses more than ")
+    assert lines["Choose"].startswith("Ship the cheapest of these 3 runs: none is more than ")
     worst = max(-claim.low for claim in claims(decision, "run").values())
     assert claims(decision, "any")[""].value == worst <= 2
     _, strict = decided(data, rules=Rules(resamples=300, margin_points=worst - 0.01))
@@ -97,15 +97,15 @@ def test_the_rule_leaves_out_labels_that_flatter_their_pick_and_keeps_those_that
     follows = claims(decision, "follows")
     assert follows["own"].value > follows["fair"].value, "by r alone it would be kept"
     assert decision.kept == "fair"
-    assert "own is left out." in lines["Keep"]
+    assert "Do not choose runs by own: " in lines["Keep"]
     assert "keep own" not in decision.text
 
 
 @pytest.mark.parametrize(
     ("n", "best", "noise", "favour", "seed", "why"),
     [
-        (100, 0.5, 0.7, 0.8, 0, "It flatters bm25, its own pick."),
-        (300, 0.62, 1.0, 0.17, 1, "It picks bm25, which the answers show to be worse."),
+        (100, 0.5, 0.7, 0.8, 0, "it is shown to flatter bm25, its own pick."),
+        (300, 0.62, 1.0, 0.17, 1, "it picks bm25, which the answers show to be worse."),
     ],
 )
 def test_each_reason_alone_leaves_out_labels_that_follow_closely(
@@ -118,7 +118,7 @@ def test_each_reason_alone_leaves_out_labels_that_follow_closely(
     decision, lines = decided(tables({"own": own}, quality))
     assert claims(decision, "run")["bm25"].shown == ("worse" in why)
     assert claims(decision, "follows")["own"].low > 0
-    assert lines["Keep"].endswith(f"own is left out. {why}")
+    assert lines["Keep"].endswith(f"Do not choose runs by own: {why}")
     assert not decision.kept
 
 
@@ -146,8 +146,8 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
         assert ("other is not shown to follow more closely than the runs' own ranks" in lines["Keep"]) == offered
         (cheaper,) = claims(decision, "cheaper").values()
         assert (decision.kept, cheaper.subject, cheaper.shown) == ("own", "other", offered)
-        assert ("Keep it to save requests." in lines["Keep"]) == offered
-        assert ("but its r is" in lines["Keep"]) != offered
+        assert ("To save requests, keep other instead: " in lines["Keep"]) == offered
+        assert (" but its r is" in lines["Keep"]) != offered
         assert "10 requests for other" in lines["Cost"] or "50 for other" in lines["Cost"]
         # The interval is that of the claim "closer": both say whether the difference is shown.
         assert cheaper.low <= cheaper.value < 0
@@ -188,12 +188,8 @@ def test_what_a_less_expensive_labeling_saves_is_named_and_money_only_where_pric
     table = pd.DataFrame({"labeling": ["own", "other"], **costs})
     background = Background(costs=table, pool=POOL, needs=needs)
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert f"other {f'needs {said}' if said else 'costs less'} and follows about as closely: its r is " in lines["Keep"]
-    # Which labeling leads over questions is another matter, and stands last.
-    assert f" Keep it to save {saves}. Over questions (Table 1 of the eRAG paper) other leads, tau " in lines["Keep"]
-    assert lines["Keep"].endswith(
-        "; between runs own has the larger r (.54, other .54), which 260 questions do not show."
-    )
+    less = f"needs {said}" if said else "costs less"
+    assert f" To save {saves}, keep other instead: it {less}, and its r is " in lines["Keep"]
 
 
 @pytest.mark.parametrize("source", ["references", "people", "trusted"])
@@ -209,7 +205,7 @@ def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rate
     assert ("All but other need reference answers (€2.00 each)." in lines["Cost"]) == asked
     assert (" own needs reference answers (€2.00 each)." in lines["Cost"]) != asked
     assert ("New answers need new ratings." in lines["Cost"]) == (source == "people")
-    assert (" `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
+    assert (" `judgekit choose` asks only as many of your 5,000 " in lines["Next"]) == asked
     sampled = replace(background, weights=dict.fromkeys(quality["query_id"], 1.0))
     lines = decided((scores, quality), background=sampled, outcome=outcome)[1]
     assert "judgekit choose" not in lines["Next"], "it asks the questions of the sample only"
@@ -235,8 +231,8 @@ def test_what_a_claim_hinges_on_stands_beside_it_however_long_names_are(name: st
     background = Background(needs=needs, answering={"m": AnsweredBy("m", "")}, costs=None, pool=POOL)
     decision, lines = decided(tables({name.replace(" ", ""): scores}, quality, runs), background=background)
     assert decision.kept == name
-    assert f"Without {runs[3]} nothing is shown of {name}." in lines["Hinges"]
-    assert f"{name} asks the answering model." in lines["Keep"]
+    assert f"Without {runs[3]}, {name} would not be shown to follow the answers." in lines["Hinges"]
+    assert f"{name} asks the answering model: with another one it may do worse." in lines["Keep"]
     flat = " ".join(decision.text.split())
     assert all(text in flat for text in lines.values())
 
@@ -248,20 +244,64 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     noise = rng.normal(size=quality.shape)
     decision, lines = decided(tables({"own": 0.1 * quality + noise}, quality, ("dense", "bm25")))
     better, worse = sorted(claims(decision, "run"), key=lambda run: -claims(decision, "run")[run].value)
+    assert lines["Choose"].startswith(f"If you ship now, ship {better}: it answers best so far, and is at most ")
     assert f"{better} or {worse} may be the best of these 2 runs; none is shown to be worse." in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
-    assert lines["Keep"].startswith("No labeling is shown to be useful: own has the largest r, ")
-    assert lines["Keep"].endswith("Two runs seldom can show one: add variants of them.")
+    assert lines["Keep"].startswith("Keep none of these labels yet: none is shown to follow the answers. own comes")
+    assert " Two runs seldom show it: add variants of them. Until then, buy no labels" in lines["Keep"]
     assert decision.kept == ""
     assert "New run" not in lines
     assert "To ship a run within 2 points of the best takes about " in lines["Next"]
+
+
+@pytest.mark.parametrize(
+    ("easy", "worth"), [(1.0, "For finding questions that fail, words is free and shown"), (0.001, "")]
+)
+def test_where_nothing_is_shown_the_command_for_free_qrels_is_given(easy: float, worth: str) -> None:
+    data = world({"judge": (0.0, 0.03), "words": (easy, 0.001), "old": (2.0, 0.0)}, n=100, skill=0.05)
+    needs = {"judge": Needs(endpoints=(READER,)), "words": Needs(references=True), "old": Needs(existing=True)}
+    background = Background(costs=COSTS, pool=POOL, needs=needs, file="my experiment.toml")
+    decision, lines = decided(data, background=background)
+    assert not decision.kept
+    (words,) = (claim for claim in decision.claims if claim.kind == "finds" and "words" in claim.sentence)
+    assert words.shown == bool(worth)
+    command = "`judgekit build 'my experiment.toml' --labeling words`"
+    assert f" {worth or 'words is free, if you want labels to look at'}" in lines["Keep"]
+    assert f": {command} writes its qrels." in lines["Keep"]
+    assert command in decision.text, "on one line"
+    # Tables alone build nothing, and labels that cost something are not offered.
+    for unknown in (replace(background, file=""), replace(background, needs={"judge": needs["judge"]})):
+        assert "judgekit build" not in decided(data, background=unknown)[1]["Keep"]
+
+
+def test_a_next_step_that_is_out_of_reach_is_no_next_step() -> None:
+    scores, quality = world({"own": (0.0, 1.0)}, n=100, skill=0.05)
+    for margin, reach in ((3, True), (0.5, False)):
+        decision, lines = decided((scores, quality), rules=Rules(resamples=100, margin_points=margin))
+        (more,) = claims(decision, "more questions").values()
+        assert (more.value <= 20 * 100) == reach
+        assert (" That is seldom worth it: accept the bound above, or set a wider " in lines["Next"]) != reach
+
+
+def test_the_number_of_questions_and_what_units_mean_stand_in_one_place() -> None:
+    scores, quality = world({"own": (0.0, 1.0)}, n=137)
+    background = Background(questions={}, costs=COSTS, pool=replace(POOL, queries=137))
+    _, lines = decided((scores, quality), background=background)
+    assert [line for line, text in lines.items() if "137" in text] == ["Based on"]
+    assert lines["Based on"].startswith(
+        "137 questions, 4 runs. Quality is the exact match (em) of the answers of m from the"
+    )
+    assert " (1 point = .01). r correlates nDCG@5 by the labels with quality, within each" in lines["Based on"]
+    assert lines["Cost"].startswith("As many new questions take ")
+    _, other = decided((scores, quality), background=replace(background, pool=POOL))
+    assert other["Cost"].startswith("100 new questions take "), "another number is said"
 
 
 def test_answers_that_are_missing_widen_the_bounds_and_stand_with_the_choice() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=200)
     gone = (quality["run"] == "rrf") & (quality["query_id"] < "q0006")
     whole, lacking = (decided((scores, table))[0] for table in (quality, quality[~gone]))
-    assert "6 answers are missing; these limits hold whatever they are." in dict(lacking.lines)["Choose"]
+    assert "6 answers are missing: this holds whatever they are." in dict(lacking.lines)["Choose"]
     assert claims(lacking, "run")["tfidf"].low < claims(whole, "run")["tfidf"].low
 
 
@@ -281,8 +321,8 @@ def test_rows_that_a_table_lacks_for_a_run_are_missing_and_not_inapplicable(judg
         " claimed of it, nor in comparison with it."
     ) in said
     # By its scores on the other questions it would lead over questions, and find more of those that fail.
-    assert "leads, tau" not in said
-    assert "Of two questions, own finds the worse answered one" in said
+    assert "larger tau" not in said
+    assert "of two questions, own finds the worse answered one" in said
 
 
 def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:
@@ -299,13 +339,15 @@ def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:
 def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of_two() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=100)
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=POOL))[1]
-    assert lines["New run"] == "A further run needs at most 160 labels or 39 answers."
+    assert (
+        lines["New run"] == "A new run needs at most 39 new answers; to label it instead needs at most 160 new labels."
+    )
     # Not more than all that there is.
     many = replace(POOL, labels_again=(400, 700, 900, 999), answers_again=(99, 98, 97, 96))
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=many))[1]
-    assert lines["New run"] == "A further run needs at most 1,000 labels or 100 answers."
+    assert lines["New run"].endswith(" at most 100 new answers; to label it instead needs at most 1,000 new labels.")
     trusted = Background(costs=COSTS, pool=POOL, quality="nDCG@10 by NIST")
-    assert decided((scores, quality), background=trusted)[1]["New run"].endswith("at most 160 labels.")
+    assert decided((scores, quality), background=trusted)[1]["New run"] == "A new run needs at most 160 new labels."
     two = replace(POOL, labels_again=(5, 40), answers_again=(20, 30))
     assert "New run" not in decided((scores, quality), background=Background(costs=COSTS, pool=two))[1]
 
@@ -314,27 +356,47 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
     ("costs", "keep", "more", "needs"),
     [
         # A label takes a thousandth of what its labeling took, an answer a three-hundredth of what the answers took.
-        ({"money": [9.0, 80.0]}, "For later runs keep", "", "160 labels (1.44) or 39 answers (10)"),
+        (
+            {"money": [9.0, 80.0]},
+            "Keep own, for later",
+            "",
+            "10 to answer (39 new answers), or 1.44 to label (160 new labels)",
+        ),
         (
             {"money": [30.0, 36.0]},
-            "Of these",
-            "no more than labels, unless it needs fewer than about 130 new labels",
-            "(4.80) or 39 answers (4.68)",
+            "Keep the labels",
+            "that costs no more, unless fewer than about 130 of its passages lack a label",
+            "4.68 to answer (39 new answers), or 4.80 to label",
         ),
         (
             {"money": [30.0, 42.67]},
-            "Of these",
-            "hardly more than labels, unless",
-            "160 labels (4.80) or 39 answers (5.55)",
+            "Keep the labels",
+            "that costs hardly more, unless",
+            "5.55 to answer (39 new answers), or 4.80 to label",
         ),
-        ({"money": [9.0, np.nan]}, "For later runs keep", "", "160 labels or 39 answers"),
-        ({"money": [9000.0, 4.0]}, "Of these", "no more than labels.", "labels (1,440) or 39 answers (0.52)"),
-        ({"requests": [1000.0, 300.0]}, "Of these", "no more", "160 labels (160 requests) or 39 answers (39 requests)"),
+        (
+            {"money": [9.0, np.nan]},
+            "Keep own, for later",
+            "",
+            "39 new answers; to label it instead needs at most 160 new labels",
+        ),
+        (
+            {"money": [9000.0, 4.0]},
+            "Keep the labels",
+            "that costs no more.",
+            "0.52 to answer (39 new answers), or 1,440 to",
+        ),
+        (
+            {"requests": [1000.0, 300.0]},
+            "Keep the labels",
+            "no more",
+            "39 requests to answer (39 new answers), or 160 requests to",
+        ),
         (
             {"requests": [1000.0, 300.0], "prompt_tokens": [1e5, 3e5], "completion_tokens": [5.0, 9e4]},
-            "For later runs keep",
+            "Keep own, for later",
             "",
-            "160 labels (17,000 tokens) or 39 answers (51,000 tokens)",
+            "51,000 tokens to answer (39 new answers), or 17,000 tokens to label (160 new labels)",
         ),
     ],
 )
@@ -347,18 +409,20 @@ def test_labels_are_for_further_runs_only_where_they_take_less_than_answers(
     decision, lines = decided((scores, quality), background=background)
     assert decision.kept == "own", "the rule names one labeling, whatever it costs"
     assert lines["Keep"].startswith(keep)
-    assert ("To judge a further run, answer its questions: that costs " in lines["Keep"]) == (keep == "Of these")
+    assert ("For a new run, buy no labels but answer its questions: that costs " in lines["Keep"]) == (
+        keep == "Keep the labels"
+    )
     assert more in lines["Keep"]
     assert needs in lines["New run"]
     # Without prices of answers nothing is said of them. Labels that exist cannot label a later run.
     for unknown, keep in (
-        (replace(background, pool=POOL), "For later runs keep own: "),
-        (replace(background, needs={"own": Needs(existing=True)}), "Of these labels keep own: "),
-        (replace(background, quality="nDCG@10 by NIST"), "For later runs keep own: "),
+        (replace(background, pool=POOL), "Keep own, for later runs too: "),
+        (replace(background, needs={"own": Needs(existing=True)}), "Keep own for these runs: "),
+        (replace(background, quality="nDCG@10 by NIST"), "Keep own, for later runs too: "),
     ):
         said = decided((scores, quality), background=unknown)[1]["Keep"]
         assert said.startswith(keep)
-        assert "To judge a further run" not in said
+        assert "For a new run" not in said
 
 
 def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_keep_does_not() -> None:
@@ -368,15 +432,10 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     background = Background(costs=CHEAP, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
     assert (
-        "To judge a further run, answer its questions: that costs no more than labels, unless it needs fewer than"
+        "For a new run, buy no labels but answer its questions: that costs no more, unless fewer than about "
         in lines["Keep"]
     )
-    # Which labeling leads over questions is another matter, and stands last.
-    saves = "Keep it to save requests, for further runs too."
-    assert f" {saves} Over questions (Table 1 of the eRAG paper) other leads, tau " in lines["Keep"]
-    assert lines["Keep"].endswith(
-        "; between runs own has the larger r (.54, other .54), which 260 questions do not show."
-    )
+    assert " To save requests, keep other instead, also for new runs: it needs fewer requests, and " in lines["Keep"]
 
 
 @pytest.mark.parametrize(
@@ -438,11 +497,13 @@ def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_th
     decision, lines = decided(data)
     assert decision.kept == "own"
     assert claims(decision, "follows")["easy"].value == claims(decision, "gain")["easy"].value == 0
-    assert lines["Failing"].startswith("Of two questions, easy finds the worse answered one ")
+    assert lines["Failing"].startswith(
+        "To find questions that fail, sort them by nDCG@5 of easy, lowest first: of two "
+    )
     assert finder(decision) == "easy", "it tells easy questions from hard ones"
     one, lines = decided(world({"own": (0.5, 1.0)}, runs=RUNS[:1]))
     assert one.primary.use == "find-questions", "one run can only be asked that"
-    assert set(lines) == {"Failing", "Cost"}
+    assert set(lines) == {"Failing", "Cost", "Based on"}
 
 
 def test_kinds_of_question_that_disagree_stand_with_the_labeling(judgekit: Judgekit, tmp_path: Path) -> None:
@@ -457,7 +518,7 @@ def test_kinds_of_question_that_disagree_stand_with_the_labeling(judgekit: Judge
     decision, lines = decided((scores, answers), rules=Rules(resamples=500, by="kind"))
     assert claims(decision, "gain")["gold"].high < 0
     assert [claim.against for claim in decision.claims if claim.kind == "by kind"] == ["a or b", "open"]
-    assert "gold is left out. It picks B, which the answers show to be worse." in lines["Keep"]
+    assert "Do not choose runs by gold: it picks B, which the answers show to be worse." in lines["Keep"]
     assert lines["Keep"].endswith("gold does otherwise within a or b and open questions: choose by kind.")
     out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in " ".join(out.split())

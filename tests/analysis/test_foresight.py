@@ -8,9 +8,11 @@ from scipy import stats
 
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.foresight import most_needed, questions_for, race_length, shown_lead
+from judgekit.analysis.follow import pooled_correlation
+from judgekit.analysis.foresight import most_needed, questions_for, questions_to_show, race_length, shown_lead
 from judgekit.analysis.race import RaceRules, RunAnswers, race, random_order
-from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.resampling import interval, resample_matrix
+from judgekit.analysis.wording import Ranged
 
 
 def world(seed: int, runs: int, questions: int, differ: float, lead: float) -> Floats:
@@ -27,6 +29,31 @@ def test_the_figures_of_six_runs_and_200_questions() -> None:
     assert round(questions_for(0.02, 6, 0.2), -2) == 2500
     assert shown_lead(10, 20, 0.9) == 1
     assert shown_lead(200, 6, 0.2) < shown_lead(200, 7, 0.2) < shown_lead(200, 8, 0.2)
+
+
+def r_of(seed: int, questions: int, share: float) -> Ranged:
+    """r of four runs whose scores hold a share of what makes their answers right, with its interval."""
+    draw = np.random.default_rng(seed)
+    quality = draw.normal(size=(4, questions))
+    scores = share * quality + draw.normal(size=quality.shape)
+    found = pooled_correlation(scores, (quality > 0).astype(float), resample_matrix(questions, 200, seed))
+    ends = interval(found.value, found.draws, 0.975, "fisher-t", questions)
+    return Ranged(found.value, ends.low, ends.high)
+
+
+@pytest.mark.parametrize(("questions", "share"), [(60, 0.12), (150, 0.08)])
+def test_so_many_questions_as_are_said_show_r_in_about_four_of_five_cases(questions: int, share: float) -> None:
+    many = [r_of(seed, 4000, share).value for seed in range(4)]
+    truth = float(np.mean(many))
+    width = r_of(1, questions, share)
+    # As if r were the truth: what is found first is larger or smaller by chance.
+    moved = math.atanh(truth) - math.atanh(width.value)
+    low, high = (math.tanh(math.atanh(end) + moved) for end in width[1:])
+    needed = round(questions_to_show(Ranged(truth, low, high), questions, questions, 0.975))
+    assert needed > questions
+    shown = sum(r_of(100 + seed, needed, share).low > 0 for seed in range(60))
+    assert 40 <= shown <= 57
+    assert sum(r_of(100 + seed, needed // 4, share).low > 0 for seed in range(60)) < 30, "a quarter shows it seldom"
 
 
 @pytest.mark.parametrize(("runs", "questions", "differ"), [(2, 100, 0.2), (6, 200, 0.2), (12, 150, 0.4)])

@@ -57,7 +57,7 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
     )
     assert finder(first.decision) == "judge"
     assert "its labels are the outcome by construction" in claims(first.decision, "excluded")["erag"].sentence
-    assert "judge asks the answering model." in dict(first.decision.lines)["Failing"]
+    assert "judge asks the answering model: with another one it may do worse." in dict(first.decision.lines)["Failing"]
     tests = first.differences.query("coefficient == 'concordance' and level == 'query'")
     assert (tests["p_holm"].isna() == (tests[["first", "second"]] == "erag").any(axis=1)).all()
     fifth = compare(

@@ -105,12 +105,12 @@ def noisy(seed: int = 1, runs: int = 6, n: int = 300, **noise: float):
 def test_a_free_labeling_that_follows_about_as_closely_is_kept_in_one_sentence_with_the_paid_one():
     decision, lines = decided(*noisy(judge=0.8, words=0.81))
     assert decision.kept == "words"
-    assert lines["Keep"].startswith("For later runs keep words: it is free, and follows the answers with r = .")
-    assert "The r of judge, the best paid labeling, is " in lines["Keep"].split(". ")[1] + lines["Keep"]
+    assert lines["Keep"].startswith("Keep words, for later runs too: it is free, and follows the answers with r = .")
+    assert "judge, the best that costs something, has " in lines["Keep"].split(". ")[1] + lines["Keep"]
     decision, lines = decided(*noisy(judge=0.8, words=2.0))
     assert decision.kept == "judge"
-    assert " above that of words, its best free rival." in lines["Keep"]
-    assert "lost nothing in simulations" not in lines["Keep"]
+    assert " above that of words, the best free one" in lines["Keep"]
+    assert "one standard error" not in lines["Keep"]
     assert not claims(decision, "cheaper"), "the free one is named once"
 
 
@@ -118,17 +118,19 @@ def test_a_lead_between_one_and_two_standard_errors_is_bought_and_said_not_to_be
     decision, lines = decided(*noisy(seed=3, judge=1.0, words=1.15))
     (keep,) = claims(decision, "keep").values()
     assert keep.subject == "judge"
-    assert "That is not shown, but buying at more than one standard error lost nothing" in lines["Keep"]
+    assert ": a lead that is not shown, but larger than one standard error, which is what the rule" in lines["Keep"]
 
 
 def test_nothing_need_be_bought_where_the_runs_own_ranks_follow_as_closely():
     scores, quality = noisy(judge=1.0, ranks=0.5)
     decision, lines = decided(scores, quality)
     assert decision.kept == ""
-    assert lines["Keep"].startswith("Nothing need be bought yet: judge has the largest r of the paid labelings, .")
+    assert lines["Keep"].startswith(
+        "Buy none of these labels yet: judge follows the answers most closely of those that"
+    )
     assert "but the runs' own ranks, which are free, reach ." in lines["Keep"]
-    assert "judge follows less closely: its r is -." in lines["Keep"]
-    cannot = "The runs' ranks cannot label a run that differs from all these: "
+    assert "judge is shown to follow less closely: its lead is -." in lines["Keep"]
+    cannot = "The runs' own ranks cannot label a run that differs from all of these: "
     assert cannot + "answer its questions." in lines["Keep"]
     (keep,) = [claim for claim in decision.claims if claim.kind == "keep"]
     assert (keep.subject, keep.against, keep.high < 0) == ("", "judge", True)
@@ -149,12 +151,12 @@ def test_a_control_whose_pick_is_worse_stops_nothing():
     ranks[0] += 1.0
     decision, lines = decided({"judge": judge, "ranks": ranks}, quality)
     assert decision.kept == "judge"
-    assert "Nothing need be bought" not in lines["Keep"]
+    assert "Buy none" not in lines["Keep"]
 
 
 def test_existing_labels_are_a_free_rival_that_cannot_label_later_runs():
     _, lines = decided(*noisy(judge=0.8, words=0.81), needs={"words": Needs(existing=True)}, costs=None)
-    assert lines["Keep"].startswith("Of these labels keep words: it is free")
+    assert lines["Keep"].startswith("Keep words for these runs: it is free")
 
 
 def test_where_costs_are_not_known_nothing_is_called_free():

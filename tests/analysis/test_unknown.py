@@ -36,7 +36,7 @@ def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     scores, quality = world(GOOD, n=200)
     few, many = (compare(lacking(scores, "own", n), quality, rules=Rules(resamples=200)).decision for n in (2, 9))
     assert few.kept == "own"
-    assert "own lacks labels on 2 questions. No claim depends on them." in dict(few.lines)["Keep"]
+    assert "own lacks labels on 2 questions. No claim depends on them." in dict(few.lines)["Based on"]
     # Without bounds, the nine questions are left out, as if they were like the others.
     unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
     alone = compare(unbounded, quality, rules=Rules(resamples=200)).decision
@@ -64,8 +64,12 @@ def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() 
         assert np.isnan(claims(open_, kind)["own"].low)
         assert claims(open_, kind)["own"].value > 0, "it is described"
         assert claims(open_, kind)["other"].shown
-    assert "Of two questions, other finds" in dict(open_.lines)["Failing"]
+    assert "of two questions, other finds" in dict(open_.lines)["Failing"]
     assert open_.kept == "other"
+    told = " ".join(open_.details)
+    assert "own follows the answers with r = " in told
+    assert "(no interval: missing scores have no bounds)" in told
+    assert "too few questions differ" not in told, "many differ: what is missing has no bounds"
     said = "where nothing bounds them: nothing is claimed of it, nor in comparison with it."
     assert said in dict(open_.lines)["Keep"]
 
@@ -74,10 +78,10 @@ def test_a_single_labeling_some_scores_of_which_nothing_bounds_is_not_shown_to_f
     scores, quality = world({"own": (1.0, 1.0)}, n=200)
     open_ = lacking(scores, "own", 9, reach=np.inf)
     whole, lack = (compare(table, quality, rules=Rules(resamples=200)).decision for table in (scores, open_))
-    assert dict(whole.lines)["Failing"].startswith("Of two questions, own finds the worse answered one ")
+    assert dict(whole.lines)["Failing"].startswith("To find questions that fail, sort them by nDCG@5 of own, ")
     value = round(100 * claims(lack, "finds")[""].value)
     none = "No labeling is shown to find the questions that fail: of two questions, own finds the worse answered one"
-    known = "where its scores are known, and nothing bounds the others."
+    known = "where its scores are known, and nothing bounds the others; chance finds 50."
     assert dict(lack.lines)["Failing"] == f"{none} {value} times in 100 {known}"
 
 

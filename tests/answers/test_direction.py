@@ -92,14 +92,17 @@ def test_reversing_turns_the_sign_and_nothing_else():
 
 def test_a_metric_that_runs_against_the_answers_everywhere_is_asked_about():
     said = lines(compare(wide(), rules=FAST, outcome="thumb"))
-    assert "score_x is left out. It runs against the answers (r -." in said
-    assert "is lower better? Then give `--reverse score_x`; until then nothing is decided by it." in said
+    assert "Do not choose runs by score_x: it runs against the answers (r -." in said
+    assert "Is lower better? Then give `--reverse score_x`; until then nothing is decided by it." in said
     assert "--reverse score_x" not in lines(compare(wide(), rules=FAST, outcome="thumb", as_given=["score_x"]))
 
 
 def test_a_metric_that_follows_questions_but_not_runs_misleads_and_is_not_asked_about():
     said = lines(compare(wide(easy=3), rules=FAST, outcome="thumb"))
-    assert "score_x is left out. It follows the answers over questions, but runs against them between runs" in said
+    assert (
+        "Do not choose runs by score_x: it follows the answers over questions, but runs against them between runs"
+        in said
+    )
     assert "--reverse score_x" not in said
 
 

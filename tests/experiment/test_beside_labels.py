@@ -90,5 +90,5 @@ def test_a_judge_that_reranked_a_run_is_said_to_favour_it(finish, tmp_path: Path
 
 def test_runs_of_equal_lists_have_the_same_answers_and_neither_can_lose_against_the_other(finish) -> None:
     decision = finish(["containment"], runs={"good": RUNS["good"], "again": RUNS["good"]}).comparison.decision
-    assert dict(decision.lines)["Choose"].startswith("Ship any of these 2 runs, so keep the cheapest: none loses more")
+    assert dict(decision.lines)["Choose"].startswith("Ship the cheapest of these 2 runs: none is more")
     assert {claim.low for claim in claims(decision, "run").values()} == {0}

@@ -61,12 +61,12 @@ def test_the_card_of_an_experiment_file_tells_the_biases_of_the_results_beside_i
     unknown = "- Unknown: these labels were built without the results of a comparison."
     assert biases() == unknown
     judgekit("run", "experiment.toml", "--out", "results", code=0)
-    assert biases() == "- judge asks the answering model."
+    assert biases() == "- judge asks the answering model: with another one it may do worse."
     edited(folder / "results" / "resolved.toml", "is experiment.toml", "is other.toml")
     (folder / "other.toml").write_text("")
     assert biases() == unknown
     judgekit("run", "experiment.toml", code=0)
-    assert biases() == "- judge asks the answering model."
+    assert biases() == "- judge asks the answering model: with another one it may do worse."
 
 
 def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted, judgekit):
@@ -85,7 +85,8 @@ def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted
     assert card.startswith("# Relevance labels: out\n")
     assert f"{len(people)} labels by people" in card
     assert "## Agreement with people\n\n- Relevant is what judge calls 1: people call " in card
-    assert "## Known biases\n\n- judge asks the answering model.\n- Passages that none of the runs holds" in card
+    own = "- judge asks the answering model: with another one it may do worse.\n"
+    assert f"## Known biases\n\n{own}- Passages that none of the runs holds" in card
     assert "kappa" in card
     assert str(piloted) not in card
     scored = judgekit("score", "--run", "good.trec", "--qrels", "ground-truth/final.qrels", "-m", "P@1",

@@ -208,7 +208,7 @@ def test_long_answers_go_from_init_to_the_decision(
     ran = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store", code=1)
     decision = " ".join(ran.out.split())
     assert "Answers are rated by writer, not checked by people. Ship dense: it is shown to be the best of 3" in decision
-    assert "For later runs keep nuggets(" in decision
+    assert "Keep nuggets(" in decision
     assert f"1 lack them for all ('{SPOILT}')" in decision
     assert set(model.forms) == {*FORMS}
 
