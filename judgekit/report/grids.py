@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, cast
 
 import pandas as pd
@@ -46,6 +47,42 @@ class Cell:
         return not math.isnan(self.value)
 
 
+@dataclass(frozen=True)
+class Flagged:
+    """The flags of a table's cells, each with its labeling: which stand beside a number, and the notes below."""
+
+    cells: Sequence[tuple[str, Sequence[str]]]
+
+    @cached_property
+    def everywhere(self) -> tuple[str, ...]:
+        """The flags that all of several cells have: a note says so, and nothing is marked."""
+        # A mark beside every number hides those that differ.
+        if len(self.cells) < 2:
+            return ()
+        _, first = self.cells[0]
+        return tuple(flag for flag in first if all(flag in flags for _, flags in self.cells))
+
+    def own(self, flags: Iterable[str]) -> tuple[str, ...]:
+        """Return the flags that stand beside a cell's number."""
+        everywhere = self.everywhere
+        return tuple(flag for flag in flags if flag not in everywhere)
+
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
+        labelings: dict[str, dict[str, None]] = {}
+        for labeling, flags in self.cells:
+            for flag in flags:
+                labelings.setdefault(flag, {})[labeling] = None
+        notes, everywhere = [], self.everywhere
+        for flag, names in labelings.items():
+            if flag in everywhere:
+                notes.append(("", meaning(flag)))
+            else:
+                notes.append((marks([flag]), f"{meaning(flag)} ({', '.join(names)})"))
+        return tuple(notes)
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """Labelings x measures at one level, against the answers of one model.
@@ -62,36 +99,17 @@ class Grid:
     cells: dict[tuple[str, str], Cell]
 
     @property
-    def everywhere(self) -> tuple[str, ...]:
-        """The flags that all of several cells have: a note says so, and nothing is marked."""
-        # A mark beside every number hides those that differ.
-        cells = list(self.cells.values())
-        if len(cells) < 2:
-            return ()
-        common = []
-        for flag in cells[0].flags:
-            if all(flag in cell.flags for cell in cells):
-                common.append(flag)
-        return tuple(common)
+    def _flagged(self) -> Flagged:
+        return Flagged([(cell.labeling, cell.flags) for cell in self.cells.values()])
 
     def own(self, cell: Cell) -> tuple[str, ...]:
         """Return the flags that stand beside a cell's number."""
-        return tuple(flag for flag in cell.flags if flag not in self.everywhere)
+        return self._flagged.own(cell.flags)
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
-        """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
-        labelings: dict[str, dict[str, None]] = {}
-        for cell in self.cells.values():
-            for flag in cell.flags:
-                labelings.setdefault(flag, {})[cell.labeling] = None
-        notes = []
-        for flag, names in labelings.items():
-            if flag in self.everywhere:
-                notes.append(("", meaning(flag)))
-            else:
-                notes.append((marks([flag]), f"{meaning(flag)} ({', '.join(names)})"))
-        return tuple(notes)
+        """For each flag its mark and what it says, see `Flagged`."""
+        return self._flagged.notes
 
     @property
     def reasons(self) -> list[str]:
@@ -187,6 +205,8 @@ class PerRun:
         datasets: each data set and how many columns it has.
         columns: (data set, run), in each of which every coefficient has one.
         cells: text and reason by (labeling, measure, data set, run, coefficient).
+        flags: the flags that stand beside a cell, likewise.
+        notes: for each flag its mark and what it says, see `Flagged`.
         reasons: why cells have no number, each reason once.
     """
 
@@ -194,6 +214,8 @@ class PerRun:
     datasets: dict[str, int]
     columns: list[tuple[str, str]]
     cells: dict[tuple[str, ...], tuple[str, str]]
+    flags: dict[tuple[str, ...], tuple[str, ...]]
+    notes: tuple[tuple[str, str], ...]
     reasons: list[str]
     coefficients: dict[str, str]
 
@@ -202,6 +224,7 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
     """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho."""
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
     cells: dict[tuple[str, ...], tuple[str, str]] = {}
+    flags: dict[tuple[str, ...], list[str]] = {}
     rows, columns = dict[tuple[str, str], None](), dict[tuple[str, str], None]()
     for row in records(frame):
         why = row.get("undefined_reason", "")
@@ -209,6 +232,7 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
         text = "not applicable" if why.startswith("not applicable") else number(row["value"])
         left, above = (row["labeling"], row["measure"]), (row.get("dataset", ""), row["run"])
         cells[(*left, *above, row["coefficient"])] = text, why
+        flags[(*left, *above, row["coefficient"])] = split_flags(row.get("flags", ""))
         rows[left] = columns[above] = None
     grouped: dict[str, list[tuple[str, str]]] = {}
     for left in _ordered(rows, labelings, measures):
@@ -216,7 +240,17 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
     ordered = _ordered(columns)
     datasets = Counter(dataset for dataset, _ in ordered)
     reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
-    return PerRun(grouped, datasets, columns=ordered, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
+    flagged = Flagged([(labeling, own) for (labeling, *_), own in flags.items()])
+    return PerRun(
+        grouped,
+        datasets,
+        columns=ordered,
+        cells=cells,
+        flags={place: flagged.own(own) for place, own in flags.items()},
+        notes=flagged.notes,
+        reasons=reasons,
+        coefficients=COEFFICIENTS,
+    )
 
 
 def _ordered(

@@ -15,8 +15,10 @@ from judgekit.analysis.claims import Claim
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
-from judgekit.report.formatting import marks
-from judgekit.report.model import Section
+from judgekit.report.beside import beside
+from judgekit.report.formatting import marks, split_flags
+from judgekit.report.grids import PerRun, per_run
+from judgekit.report.model import Results, Section
 from judgekit.report.page import SCRIPTS
 from judgekit.report.queries import pack
 from tests.commands import script
@@ -173,6 +175,40 @@ def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over
     there = [f"{value:.3f}" for value in values if not math.isnan(value)]
     assert sorted(cell for cell in shown if not cell.startswith("not applicable")) == sorted(there)
     assert sum(cell.startswith("not applicable") for cell in shown) == 480 - len(there)
+
+
+def test_table_1_carries_the_flags_of_its_cells_here_and_over_several_results():
+    results = make_results()
+    table = results.comparison
+    at = (table["level"] == "query") & (table["depth"] == 5) & (table["quality_metric"] == "em")
+    said = table["flags"].where(~(at & table["measure"].isin(["R@5", "Success@5"])), "recall_is_success;binary_binary")
+    said = said.where(~(at & (table["labeling"] == "erag") & (table["measure"] == "P@5")), "by_construction")
+    flagged = dataclasses.replace(results, comparison=table.assign(flags=said))
+    for (labeling, measure, _, run, _), own in table_1_of(flagged).flags.items():
+        if measure in ("R@5", "Success@5"):
+            assert set(own) == {"recall_is_success", "binary_binary"}
+        elif (labeling, measure) == ("erag", "P@5"):
+            assert own == ("by_construction",)
+        else:
+            rows = table[at & (table["labeling"] == labeling) & (table["measure"] == measure) & (table["run"] == run)]
+            assert set(own) == set(split_flags(rows["flags"].iloc[0]))
+    pages = [report.render(flagged), beside({"NQ": flagged, "WoW": results}, {})]
+    for text in pages:
+        page = parse_page(text)
+        key = "table-1" if text is pages[1] else "per-run"
+        table_1 = text[text.index(f'id="{key}-c"') :]
+        notes = table_1[: table_1.index("</ul>")]
+        assert "recall equals success on every query" in notes
+        assert "the labels are the outcome itself at depth 1" in notes
+        marked = [cell for row in page.rows if "R@5" in row[:2] for cell in row if "recall equals success" in cell]
+        assert marked, "beside the number, in words for who cannot see the mark"
+    assert not table_1_of(make_results(comparison=table.assign(flags=""))).notes
+
+
+def table_1_of(results: Results) -> PerRun:
+    found = per_run(results)
+    assert found is not None
+    return found
 
 
 def test_the_answers_of_each_mode_are_named():
