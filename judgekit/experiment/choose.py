@@ -212,6 +212,8 @@ def contest(
             f"choose asks for answers, and those that {outcome!r} rates are there: play it on results of"
             " `judgekit run` with --replay"
         )
+    if answers.directions.of(outcome) == "lower":
+        raise UsageError(f"choose takes the run whose answers have the highest {outcome}, of which lower is better")
     # One metric only: others of the file may ask an LLM for ratings that no choice needs.
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from judgekit.analysis.money import Money
+from judgekit.answers.direction import Directions
 from judgekit.client.budget import Price
 from judgekit.collection import Collection
 from judgekit.data.documents import Fields
@@ -216,6 +217,8 @@ class AnswersConfig(_Section, OutcomeConfig):
         grades: people's grades of answers, written by `judgekit annotate read`: they correct the outcome.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
+        reverse: ratings or metrics whose small values are the good ones.
+        as_given: those whose large values are the good ones, where tools disagree (hallucination, toxicity, bias).
         samples: how often each question is answered, at temperature 1 unless the endpoint has another. The mean of its
             answers counts, and the decision says how much is chance between them.
     """
@@ -231,7 +234,14 @@ class AnswersConfig(_Section, OutcomeConfig):
     grades: str | None = None
     modes: list[str] = []
     context_tokens: Positive | None = None
+    reverse: list[str] = []
+    as_given: list[str] = []
     samples: Positive = 1
+
+    @property
+    def directions(self) -> Directions:
+        """What the file says of the direction of metrics."""
+        return Directions(tuple(self.reverse), tuple(self.as_given))
 
     @property
     def endpoints(self) -> list[str | None]:
@@ -258,6 +268,7 @@ class AnswersConfig(_Section, OutcomeConfig):
         for metric in self.metrics:
             if self.metrics.count(metric) > 1:
                 raise ValueError(f"metrics names {metric!r} twice")
+        self.directions  # noqa: B018  # raises where one is named in both ways
         outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
         if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")

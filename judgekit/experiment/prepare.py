@@ -380,6 +380,7 @@ class _Outcomes:
         config, answers = self.config, self.config.answers
         self._check_ratings([way.model for way in answering])
         outcome = answers.declared.outcome or [*self.rated, *answers.metrics][0]
+        self._check_directions(outcome)
         depths, runs = self._answered(outcome, measures, answering)
         with located(config.path, "analysis.primary"):
             primary = _primary(config, measures, depths, outcome)
@@ -395,6 +396,17 @@ class _Outcomes:
             reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
             raise ConfigError(reason, config.path, "analysis.use")
         return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
+
+    def _check_directions(self, outcome: str) -> None:
+        """Refuse an outcome of which it is not known whether high or low values are the good ones."""
+        answers = self.config.answers
+        with located(self.config.path, "answers"):
+            answers.directions.check([*self.rated, *answers.metrics])
+            if outcome not in self.existing and answers.directions.of(outcome) == "asked":
+                raise UsageError(
+                    f'{outcome}: tools disagree on its direction: add reverse = ["{outcome}"] if lower is better, else'
+                    f' as_given = ["{outcome}"]'
+                )
 
     def _check_ratings(self, models: Sequence[str]) -> None:
         """Refuse ratings that say nothing, or what the experiment computes itself."""

@@ -215,6 +215,8 @@ def _compared(state: State) -> Comparison:
         outcome=prepared.outcome,
         model=None if prepared.deciding is None else prepared.deciding.model,
         mode=mode,
+        reverse=prepared.config.answers.reverse,
+        as_given=prepared.config.answers.as_given,
         background=Background(
             controls=(RETRIEVER, LENGTH),
             twins={name: scoring.question_mean(labeling) for name, labeling in state.labelings.items()},
