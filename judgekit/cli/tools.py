@@ -217,8 +217,7 @@ def stats() -> None:
         found = find(store)
     say(f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}")
     for (endpoint, model), part in sorted(found.parts.items()):
-        tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
-        say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
+        say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {part.tokens}")
         # A server that answers under another name may have exchanged the model behind an alias.
         if set(part.answered) - {model, ""}:
             named = [f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name]

@@ -12,11 +12,14 @@ import io
 import os
 import re
 import secrets
+import socket
 import stat
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from glob import escape
 from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
@@ -254,8 +257,28 @@ def parquet_parts(path: Path) -> list[Path]:
 
 
 def temporary(path: Path) -> Path:
-    """Return a fresh hidden name beside ``path``, for what is renamed to ``path`` once it is whole."""
-    return path.with_name(f".{path.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    """Return a fresh hidden name beside ``path``, for what is renamed to ``path`` once it is whole.
+
+    What killed processes left under such a name is deleted.
+    """
+    name, here = path.name[:200], f"{zlib.crc32(socket.gethostname().encode()):08x}"
+    for left in path.parent.glob(f".{escape(name)}.*.tmp"):
+        # A folder may be shared with other machines, whose processes cannot be looked up.
+        whose = re.fullmatch(r"([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp", left.name[len(name) + 2 :])
+        if whose and whose[1] == here and has_ended(int(whose[2])):
+            left.unlink(missing_ok=True)
+    return path.with_name(f".{name}.{here}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def has_ended(process: int) -> bool:
+    """Return whether a process of this machine has ended; on Windows that cannot be asked, so that it never has."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except OSError as problem:  # another user's may not be asked
+        return isinstance(problem, ProcessLookupError)
+    return False
 
 
 def sync_folder(folder: Path) -> None:

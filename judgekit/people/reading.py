@@ -24,7 +24,7 @@ from judgekit.analysis.agreement import agreement
 from judgekit.collection import Collection
 from judgekit.data.forms import records
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.outputs import as_cell, of_cell
+from judgekit.data.outputs import as_cell, clean, of_cell
 from judgekit.data.records import parse_object
 from judgekit.data.sources import located
 from judgekit.data.streams import Beginning, lines
@@ -182,7 +182,8 @@ def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
 
 def write_csv(sample: Sample) -> str:
     """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet."""
-    # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
+    # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off. Texts
+    # of passages may hold what a terminal obeys (cat sheet.csv) or what turns a line around.
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*_REPEATED, "question", "title", "text", *_SAID))
@@ -191,7 +192,7 @@ def write_csv(sample: Sample) -> str:
         text = "\n\n".join(text for _, text in task.texts)
         for assessor in task.assessors:
             cells = [sample.name, task.task, sample.key(task, assessor), assessor, task.query_id]
-            cells += [" ".join(task.doc_ids), task.question, title, text, *("" for _ in _SAID)]
+            cells += [" ".join(task.doc_ids), *map(clean, (task.question, title, text)), *("" for _ in _SAID)]
             writer.writerow(map(as_cell, cells))
     return out.getvalue()
 

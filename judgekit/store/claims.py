@@ -14,6 +14,7 @@ from collections.abc import Collection
 from typing import Final
 from uuid import uuid4
 
+from judgekit.data.streams import has_ended
 from judgekit.store.replies import Store
 from judgekit.store.rows import Rows
 
@@ -75,12 +76,6 @@ class Claims:
 
 
 def _is_dead(process: str) -> bool:
-    """Return whether a process of this machine has ended; of others, and on Windows, only silence shows it."""
+    """Return whether a process of this machine has ended; of those of other machines only silence shows it."""
     host, number, _ = process.split(" ")
-    if host != socket.gethostname() or os.name != "posix":
-        return False
-    try:
-        os.kill(int(number), 0)
-    except OSError as problem:  # another user's may not be asked
-        return isinstance(problem, ProcessLookupError)
-    return False
+    return host == socket.gethostname() and has_ended(int(number))

@@ -32,17 +32,34 @@ _SAMPLE: Final = 20_000
 
 @dataclass
 class Part:
-    """What the store holds of one endpoint and model; ``answered`` counts replies by the model that they name."""
+    """What the store holds of one endpoint and model.
+
+    Attributes:
+        waiting: requests that wait for a reply.
+        prompt_tokens: of the replies whose server counted them; so are the others.
+        completion_tokens: tokens that were generated.
+        uncounted: replies whose server counted nothing.
+        answered: replies by the model that they name.
+    """
 
     waiting: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    uncounted: int = 0
     answered: Counter[str] = field(default_factory=Counter)
 
     @property
     def replies(self) -> int:
         """The number of replies."""
         return self.answered.total()
+
+    @property
+    def tokens(self) -> str:
+        """What is known of the tokens, in words."""
+        if self.uncounted == self.replies:
+            return "unknown tokens, as the server counted none"
+        counted = f"{self.prompt_tokens:,} prompt and {self.completion_tokens:,} completion tokens"
+        return counted if not self.uncounted else f"{counted}, and unknown ones of {self.uncounted:,} replies"
 
 
 @dataclass
@@ -75,7 +92,11 @@ class Found:
         self.replies.append(record.key)
         self.times.append(record.time)
         part.answered[_model(record.reply)] += 1
-        prompt, completion = record.usage or (0, 0)
+        # Beside a reply, two zeros are no count.
+        if record.usage is None or not any(record.usage):
+            part.uncounted += 1
+            return
+        prompt, completion = record.usage
         part.prompt_tokens += prompt
         part.completion_tokens += completion
 

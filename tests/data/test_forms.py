@@ -556,3 +556,18 @@ def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.undo()
     with pytest.raises(DataError, match=r"is not a readable .xlsx file"):
         read_queries(put(tmp_path, b"PK\x03\x04 nothing", "broken.xlsx"))
+
+
+def test_an_excel_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (("query_id", "text"), *((f"q{number}", "why " * 2000) for number in range(50))):
+        book.active.append(row)
+    book.save(tmp_path / "asked.xlsx")
+    assert len(read_queries(tmp_path / "asked.xlsx")) == 50
+    monkeypatch.setattr("judgekit.data.forms.sheets._LARGE", 1000)
+    monkeypatch.setattr("judgekit.data.forms.sheets._RATIO", 10)
+    with pytest.raises(
+        DataError, match=r"asked.xlsx: unpacks to 0 MB, more than 10 times its size.*save the sheet as CSV"
+    ):
+        read_queries(tmp_path / "asked.xlsx")

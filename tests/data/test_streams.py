@@ -3,6 +3,8 @@
 import gzip
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,21 @@ def test_no_input_is_written_over_and_no_folder_that_holds_files_of_others(tmp_p
         check_folder(mine / "below", [])
     write_atomic(folder / "manifest.json", '{\n "judgekit": "0.2"}')
     check_folder(folder, ["scores.csv"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks for a process")
+def test_what_a_killed_process_left_goes_with_the_next_file_of_that_name(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from judgekit.data.streams import open_atomic\n"
+        "with open_atomic(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
+    )
+    for name in ("a[1].csv", "other.csv"):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=False)
+    one, other = sorted(tmp_path.iterdir())
+    assert one.name.startswith(".a[1].csv.")
+    mine, elsewhere = ".a[1].csv.notes.tmp", f".a[1].csv.00000000-{2**22 - 1}-00000000.tmp"
+    living = one.name.replace(one.name.split("-")[1], str(os.getpid()))
+    for kept in (mine, elsewhere, living):
+        (tmp_path / kept).write_text("kept")
+    write_atomic(tmp_path / "a[1].csv", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"a[1].csv", other.name, mine, elsewhere, living}

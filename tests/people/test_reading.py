@@ -154,6 +154,14 @@ def test_a_spreadsheet_gets_no_formula():
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
 
 
+def test_a_sheet_holds_nothing_that_a_terminal_obeys_or_that_turns_a_line_around():
+    text = "plain\x1b[2J \u202eevil\u202c \x9b5m end\nnext line"
+    task = Task.of("t1", Query("q", text), [Doc("d1", text, text)], 1.0)
+    sheet = write_csv(Sample("grades", "pairs", "binary", ("No", "Yes"), "", 1, 1, 1, tasks=(task,)))
+    assert not set("\x1b\u202e\u202c\x9b") & set(sheet)
+    assert sheet.count("plain␛[2J ⟨U+202E⟩evil⟨U+202C⟩ ⟨U+009B⟩5m end\nnext line") == 3
+
+
 def test_a_damaged_download_is_refused_with_its_line(collection, judged):
     path = judged(draw(collection, n=5, design="pairs", prompt="binary"), "1")
     rows = path.read_text().splitlines()

@@ -9,13 +9,18 @@ from importlib import import_module
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 from judgekit.data.records import DataRecord, row_groups
 from judgekit.data.streams import PARQUET as PAR1, ZIP, note_read
 from judgekit.errors import DataError, UsageError, install, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Value
+
+_LARGE: Final = 2**24
+"""Bytes. A file that unpacks to more and to more than `_RATIO` times its size is refused: openpyxl keeps all texts."""
+_RATIO: Final = 100
+"""Sheets of numbers and texts are packed to a fifth or a twentieth, those of repeated texts to a fiftieth."""
 
 
 def _parquet(path: Path) -> Iterator[DataRecord]:
@@ -33,6 +38,7 @@ def _workbook(path: Path) -> Iterator[Any]:
         raise UsageError(f"{path}: reading .xlsx {reason}") from None
     note_read(path)
     try:
+        _refuse_inflated(path)
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError, OSError) as error:
         raise DataError(f"is not a readable .xlsx file: {error}", path) from None
@@ -40,6 +46,18 @@ def _workbook(path: Path) -> Iterator[Any]:
         yield book
     finally:
         book.close()
+
+
+def _refuse_inflated(path: Path) -> None:
+    """Refuse a file that says that it is far larger unpacked; Python unpacks no more than it says."""
+    with ZipFile(path) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+    if unpacked > max(_LARGE, _RATIO * path.stat().st_size):
+        raise DataError(
+            f"unpacks to {unpacked / 1e6:,.0f} MB, more than {_RATIO} times its size, which no table needs: if you"
+            " trust it, save the sheet as CSV (UTF-8)",
+            path,
+        )
 
 
 def sheets(path: Path) -> list[str]:
