@@ -125,6 +125,8 @@ class Docs(Protocol):
         """
         ...
 
+    def __getitem__(self, doc_id: str) -> Doc: ...
+
     def __contains__(self, doc_id: object) -> bool: ...
 
     def __len__(self) -> int: ...
@@ -151,6 +153,10 @@ class MemoryDocs:
             return [self._docs[i] for i in doc_ids]
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
+
+    def __getitem__(self, doc_id: str) -> Doc:
+        """Return the document of an id; an unknown one is a `DataError`."""
+        return self.get([doc_id])[0]
 
     def __contains__(self, doc_id: object) -> bool:
         return doc_id in self._docs

@@ -196,6 +196,10 @@ class DiskDocs:
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
 
+    def __getitem__(self, doc_id: str) -> Doc:
+        """Return the document of an id; an unknown one is a `DataError`."""
+        return self.get([doc_id])[0]
+
     def __contains__(self, doc_id: object) -> bool:
         return isinstance(doc_id, str) and self._stored(doc_id) is not None
 

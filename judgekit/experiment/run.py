@@ -31,6 +31,7 @@ from judgekit import labelling, scoring
 from judgekit.analysis.agreement import agreement
 from judgekit.analysis.background import LENGTH, RETRIEVER, Background
 from judgekit.analysis.comparison import Comparison, compare
+from judgekit.analysis.disagreeing import LEAST, disagreements
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answering import answer_runs, answers_asked
@@ -50,7 +51,7 @@ from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL, QUALITY, Status
 from judgekit.data.trec import missing_path, write_qrels
-from judgekit.errors import ConfigError, UsageError
+from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
@@ -419,6 +420,17 @@ class Finished(NotebookRepr):
     comparison: Comparison = field(repr=False)
     missing: tuple[str, ...]
     incomplete: bool
+
+    def disagreements(self, first: str, second: str, *, least: float = LEAST) -> pd.DataFrame:
+        """Return the pairs on which two of the labelings disagree; see `judgekit.analysis.disagreeing.disagreements`.
+
+        Raises:
+            UsageError: there is no labeling of that name.
+        """
+        for name in (first, second):
+            if name not in self.labelings:
+                raise UsageError(not_among("labeling", name, self.labelings))
+        return disagreements(self.labelings[first], self.labelings[second], least=least)
 
 
 @job
