@@ -21,6 +21,26 @@ class Read(NamedTuple):
     closed_book: Answer | None
 
 
+def ask(answerer: Answerer, units: Sequence[Unit], replies: Sequence[Outcome]) -> list[Request]:
+    """Return the next wave of answering units: each once, then once more what cannot be read; then []."""
+    wave: list[Request] = []
+    if len(replies) <= len(units):
+        for place, unit in enumerate(units):
+            wave += answerer.requests(unit, replies[place : place + 1])
+    return wave
+
+
+def answers_of(
+    answerer: Answerer, units: Sequence[Unit], replies: Sequence[Outcome]
+) -> tuple[list[Answer], Sequence[Outcome]]:
+    """Return the answers to units that were asked by `ask`, and the replies that follow theirs."""
+    outcomes, rest = merge_waves(replies, [answerer.asker(unit.docs) for unit in units])
+    answers = []
+    for unit, outcome in zip(units, outcomes, strict=True):
+        answers.append(answerer.answer(unit, [outcome]))
+    return answers, rest
+
+
 @dataclass(frozen=True)
 class Answers:
     """Asks for these answers, by the very requests of answering end to end.
@@ -45,21 +65,12 @@ class Answers:
         return units
 
     def requests(self, unit: Unit, replies: Sequence[Outcome]) -> list[Request]:
-        """Return the next wave: each answer, then once more those that cannot be read; [] when there are no more."""
-        units = self.units(unit)
-        wave: list[Request] = []
-        if len(replies) <= len(units):
-            for place, answered in enumerate(units):
-                wave += self.answerer.requests(answered, replies[place : place + 1])
-        return wave
+        """Return the next wave; [] when there are no more."""
+        return ask(self.answerer, self.units(unit), replies)
 
     def read(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[Read, Sequence[Outcome]]:
         """Return the answers, and the replies that follow theirs."""
-        units = self.units(unit)
-        outcomes, rest = merge_waves(replies, [self.answerer.asker(answered.docs) for answered in units])
-        answers = []
-        for answered, outcome in zip(units, outcomes, strict=True):
-            answers.append(self.answerer.answer(answered, [outcome]))
+        answers, rest = answers_of(self.answerer, self.units(unit), replies)
         closed_book = answers.pop() if self.closed_book else None
         own = answers.pop() if self.top is not None else None
         return Read(answers, own, closed_book), rest

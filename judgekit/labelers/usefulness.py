@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -35,15 +35,25 @@ def rated(
     They are compared with the LLM's own answer from the list where there is one, and else with the references; there
     are no qualities where that own answer is none.
     """
-    query, scores = unit.query, list[Score]()
+    query = unit.query
     if read.own is not None:
         if read.own.status is not Status.OK or read.own.abstained:
             return [], []
         query = replace(query, answers=(read.own.text,))
     answers = read.alone if read.closed_book is None else [*read.alone, read.closed_book]
+    answered = []
     for place, answer in enumerate(answers):
         shown = unit.docs[place : place + 1] if metric.needs_docs else ()
-        answered = Answered(query, answer, shown)
+        answered.append(Answered(query, answer, shown))
+    return rate(metric, answered, replies)
+
+
+def rate(
+    metric: AnswerMetric, answers: Iterable[Answered], replies: Sequence[Outcome]
+) -> tuple[list[Request], list[Score]]:
+    """Return the next wave of rating answers, or, if it is [], the quality of each."""
+    scores: list[Score] = []
+    for answered in answers:
         wave, used = play(metric, answered, replies)
         if wave:
             return wave, scores

@@ -1,0 +1,150 @@
+"""Need in the list: what the answer loses where one document of the list is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.quality import Answered, AnswerMetric, metric
+from judgekit.answers.reading import Answer
+from judgekit.context import Context
+from judgekit.data.documents import Doc, Fields, Query, Unit
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.labelers.alone import answers_of, ask
+from judgekit.labelers.base import Label, Labeler, Needs
+from judgekit.labelers.usefulness import gain_over, rate
+from judgekit.settings import setting
+from judgekit.spec import split_file
+from judgekit.wire.types import Outcome, Request
+
+_QUALITY = "em"
+
+
+@dataclass(frozen=True)
+class Needed(Labeler):
+    """What the answer from a list loses where this document is left out of it.
+
+    The label is E(answer from the first ``top`` documents) - E(answer from the same without this one): above 0 for a
+    document that the answer needs, below 0 for one that breaks it. Documents beyond these have no label. The list is
+    that of all runs together; of one run alone it is its own, and the labels contain that run's outcome. Two documents
+    that state the same answer are not needed: either stands for the other (arXiv 2507.04480, 2509.21359).
+
+    Scale: signed
+
+    Needs: the outcome's LLM, prompt and metric, and reference answers
+
+    Costs: top + 1 requests per query; the first is that of answering from the list
+
+    Attributes:
+        endpoint: endpoint name; optional if only one is defined
+        prompt: an answer prompt (answer-short), or the path of your own
+        quality: an answer metric (em)
+        top: documents of the list (5)
+        context_tokens: largest number of tokens of the list
+        fields: use fields=text to leave out the title
+    """
+
+    kind = "needed"
+    scale = Scale("signed")
+    endpoint: str | None = None
+    prompt: str = "answer-short"
+    quality: str | None = None
+    top: int = setting(5, least=1)
+    context_tokens: int | None = setting(None, least=1)
+    fields: Fields | None = None
+
+    def bound(self, context: Context | None) -> Self:
+        """Return it ready for use, with the canonical spelling of the metric."""
+        needed = self
+        if self.quality is not None and split_file(self.quality)[0] is None:
+            name = metric(self.quality, context).name
+            needed = replace(self, quality=None if name == _QUALITY else name)
+        return super(Needed, needed).bound(context)
+
+    def prepare(self) -> None:
+        """Look up the endpoint, the prompt and the metric."""
+        self._answerer, self._metric  # noqa: B018 - both look theirs up
+
+    @cached_property
+    def _answerer(self) -> Answerer:
+        llm = self.context.endpoint(self.endpoint)
+        answerer = make_answerer(llm, self.prompt, self.context, context_tokens=self.context_tokens)
+        return replace(answerer, fields=self.rendering)
+
+    @cached_property
+    def _metric(self) -> AnswerMetric:
+        return metric(self.quality or _QUALITY, self.context)
+
+    @property
+    def needs(self) -> Needs:
+        """The outcome's LLM and prompt, what rates the answers, and the references that it compares with."""
+        prompt, rater = self._answerer.prompt.name, self._metric.endpoint
+        # The outcome's metric is not named: the labels are no outcome at depth 1, as those of eRAG are.
+        return Needs(
+            references=self._metric.needs_references,
+            endpoints=(self._answerer.endpoint,),
+            raters=() if rater is None else (rater,),
+            prompt=prompt,
+            outcome_prompt=prompt,
+        )
+
+    @property
+    def ranked(self) -> bool:
+        """Documents come in the order of all runs together."""
+        return True
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Return all documents of a query as one unit: they share the answer from the whole list."""
+        return [Unit(query, tuple(docs))]
+
+    def _lists(self, unit: Unit) -> list[Unit]:
+        """Return the lists that are answered from: the whole one, then each without one document."""
+        top = unit.docs[: self.top]
+        without = [Unit(unit.query, top[:place] + top[place + 1 :]) for place in range(len(top))]
+        return [Unit(unit.query, top), *without]
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return what answering from the lists asks, then what rating the answers asks."""
+        # Nothing could rate the answers, so they are not paid for.
+        if self._metric.needs_references and not unit.query.answers:
+            return []
+        wave = ask(self._answerer, self._lists(unit), replies)
+        if wave:
+            return wave
+        answered, rest = self._answered(unit, replies)
+        return rate(self._metric, answered, rest)[0]
+
+    def _answered(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Answered], Sequence[Outcome]]:
+        lists = self._lists(unit)
+        answers, rest = answers_of(self._answerer, lists, replies)
+        shown = [one.docs if self._metric.needs_docs else () for one in lists]
+        return [Answered(unit.query, answer, docs) for answer, docs in zip(answers, shown, strict=True)], rest
+
+    def most(self, unit: Unit, /) -> int | None:
+        """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
+        ratings: int | None = 0
+        if self._metric.endpoint is not None:
+            ratings = self._metric.most(Answered(unit.query, Answer("")))
+        return None if ratings is None else (2 + ratings) * len(self._lists(unit))
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return a label for each doc of the unit."""
+        query_id = unit.query.query_id
+        if self._metric.needs_references and not unit.query.answers:
+            reason = "the query has no reference answer"
+            return [Label.missing(query_id, doc.doc_id, Status.NOT_APPLICABLE, reason) for doc in unit.docs]
+        answered, rest = self._answered(unit, replies)
+        whole, *without = rate(self._metric, answered, rest)[1]
+        labels = []
+        for doc, score, other in zip(unit.docs, without, answered[1:], strict=False):
+            need = gain_over(whole, score, clipped=False)
+            extra = {"answer": answered[0].answer.text, "answer_without": other.answer.text}
+            labels.append(Label(query_id, doc.doc_id, need.value, need.status, other.answer.raw, need.reason, extra))
+        for doc in unit.docs[self.top :]:
+            reason = f"it is not among the first {self.top} documents"
+            labels.append(Label.missing(query_id, doc.doc_id, Status.UNASKED, reason))
+        return labels
