@@ -31,6 +31,11 @@ GROWTH: Final = 8
 
 _ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _ROOM: Final = 256
+_TIMES: Final = 4
+_LEAST: Final = 80
+_LOOKED_AT: Final = 2000
+"""How often the same characters end a text that repeats itself, and how many they are together at least."""
+
 _MEANT: Final = {
     "judge": "is the passage relevant to it?",
     "correctness": "is the given answer correct?",
@@ -174,10 +179,18 @@ class Asker:
         # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
         reply = usable(outcome)
         if isinstance(reply, Unread):
-            return isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
+            cut = isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
+            return cut and not self._endless(outcome)
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
             return False
         return isinstance(self.stated(outcome, values), Unread)
+
+    def _endless(self, outcome: Outcome) -> bool:
+        """Whether a reply that was cut off says the same again and again, and would go on so with more room."""
+        # A verdict is asked for in other words, and chance may end what is sampled.
+        if self.prompt.output.form.options or self._fields[0].get("temperature") != 0:
+            return False
+        return isinstance(outcome, Reply) and repeats_itself(outcome.text)
 
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
         """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
@@ -185,6 +198,16 @@ class Asker:
         if isinstance(verdict, Unread):
             note_unread(outcome, verdict.status)
         return verdict
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text ends in the same words, again and again."""
+    end = text.rstrip()[-_LOOKED_AT:]
+    for period in range(1, len(end) // _TIMES + 1):
+        times = max(_TIMES, -(-_LEAST // period))
+        if end.endswith(end[-period:] * times):
+            return True
+    return False
 
 
 Values = Callable[[], Sequence[Mapping[str, str]]]

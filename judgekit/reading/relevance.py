@@ -76,7 +76,8 @@ _STATES: Final = re.compile(rf"\b(?:{_SAYS})\b")
 _DENIES: Final = re.compile(
     rf"\b(?:not(?! only| just)|\w+n['’]t|never|nor|neither|cannot|without|fails? to|nothing|none|only|merely|just)"
     rf"(?: (?!that\b)\w+){{0,4}}? (?:{_SAYS})\b"
-    rf"|\b(?:{_SAYS}|is)(?: (?!that\b)\w+){{0,2}}? (?:no|nothing|none|(?<!the )only|merely|neither|little)\b(?! doubt| more)"
+    rf"|\b(?:{_SAYS}|is)(?: (?!that\b)\w+){{0,2}}?"
+    r" (?:no|nothing|none|(?<!the )only|merely|neither|little)\b(?! doubt| more)"
     r"|^not (?:the|its|any|an?|about|what|who|when|where|how|why)\b"
     r"|^(?:the )?question (?:is|was) about\b|\b(?:is|are|was|were|does|do|did|has|have) not$|\b(?:isn|aren|wasn"
     r"|doesn)['’]t$"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.reading.asker import Asker, merge_waves, next_wave, play
+from judgekit.reading.asker import Asker, merge_waves, next_wave, play, repeats_itself
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
 
@@ -127,3 +127,50 @@ def test_a_program_is_played_over_its_own_replies(length: int, there: int) -> No
     wave, used = play(Chain(length), "u", replies)
     assert used == min(length, there)
     assert [r.body for r in wave] == ([] if there >= length else [f"u{there}".encode()])
+
+
+LOOP = "It is a film about a film" + " about a film" * 10
+
+
+@pytest.mark.parametrize("text", [LOOP, "A list:" + "\n- Bethoc" * 12, "Well" + "." * 90, "He said: " + "ha " * 40])
+def test_a_text_that_says_the_same_again_and_again_repeats_itself(text: str) -> None:
+    assert repeats_itself(text)
+    assert repeats_itself(text + "\n ")
+    assert not repeats_itself(text + " and so on, until he came to the end of it.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "no",
+            "Yes, yes, yes, yes.",
+            "| a | b |\n" + "| --- " * 6,
+            "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
+        ),
+        "\n".join(f"- The passage of chapter {number} names no year." for number in range(9)),
+        "The same sentence stands here three times, as in a song. " * 3,
+    ],
+)
+def test_lists_tables_and_refrains_do_not(text: str) -> None:
+    assert not repeats_itself(text)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "params", "text", "again"),
+    [
+        ("answer-short", {}, LOOP, False),
+        ("answer-long", {"temperature": 0.0}, LOOP, False),
+        ("answer-short", {}, "The film was made by", True),
+        ("answer-short", {"temperature": 0.7}, LOOP, True),
+        ("binary", {}, LOOP, True),
+    ],
+)
+def test_an_answer_that_repeats_itself_without_end_is_not_asked_for_again(
+    prompt: str, params: dict[str, Any], text: str, again: bool
+) -> None:
+    """Chance may end what is sampled, and a verdict is asked for in other words."""
+    choice = {"message": {"content": text}, "finish_reason": "length"}
+    cut = Reply("k", json.dumps({"choices": [choice]}))
+    assert Asker(endpoint(**params), load_prompt(prompt)).unsettled(cut, lambda: VALUES) == again
