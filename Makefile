@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance exports hooks \
+.PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance exports servers hooks \
 	mutants notebooks pictures docs docs-links bench bench-against study study-judged clean
 
 demo: $(VENV)/.installed
@@ -116,6 +116,10 @@ bench: $(VENV)/.dev
 # The same works here and at another commit, by turns: make bench-against REF=v0.3.0
 bench-against: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.against $(REF) $(WORKS)
+
+# Asks real servers anew what tests/servers holds of them, and shows what changed.
+servers: $(VENV)/.dev
+	$(BIN)/python -m tests.probing
 
 study: $(VENV)/.installed
 	$(BIN)/python -m studies

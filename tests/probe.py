@@ -72,7 +72,7 @@ TEXT: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def main(base_url: str, model: str, name: str, key: str = "") -> None:
+def main(base_url: str, model: str, name: str, key: str = "", folder: Path = RECORDS) -> None:
     address = urllib.parse.urlsplit(base_url)
 
     def call(path: str, data: bytes | None, sent_key: str) -> tuple[int, dict[str, str], str]:
@@ -97,7 +97,7 @@ def main(base_url: str, model: str, name: str, key: str = "") -> None:
     asked += [("wrong key", "/chat/completions", chats["plain"], "sk-0123456789abcdef"[: 19 if key else 0])]
     asked += [("no key", "/chat/completions", chats["plain"], ""), ("broken", "/chat/completions", b'{"model": ', key)]
     asked += [("wrong route", "/no/such/route", b"{}", key)]
-    with (RECORDS / f"{name}.jsonl").open("w", encoding="utf-8") as out:
+    with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as out:
         for what, path, data, sent_key in asked:
             status, headers, said = call(path, data, sent_key)
             kept = {key: headers[key] for key in ("content-type", "retry-after") if key in headers}
