@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from judgekit.analysis.gain import Gain, common_level, decision_gain
 from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
-from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
+from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates, on_common_cases
 from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.repeats import QuestionRows
@@ -44,6 +45,7 @@ MISLEADS: Final = "misleads"
 NOT_SHOWN: Final = "not shown"
 CHANCE: Final = 0.5
 """How often a labeling that knows nothing finds the worse answered of two questions."""
+_EQUAL: Final = 1e-12
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Follower:
         gain: the decision gain, in the unit of quality; likewise.
         finding: ``helps``, ``misleads`` or ``not shown``, by the gain.
         picks: the runs with the highest mean score; several where they tie.
+        may_pick: the runs that it may pick once its missing scores are known; empty where its pick is known.
         flattered: the run that it picks, where it is shown to flatter it.
         biased_runs: runs whose scores are shown to be too high (True) or too low (False) for their answers.
     """
@@ -83,6 +86,7 @@ class Follower:
     finding: str
     picks: tuple[str, ...]
     flattered: str = ""
+    may_pick: tuple[str, ...] = ()
     biased_runs: Mapping[str, bool] = field(default_factory=dict)
 
     @property
@@ -102,9 +106,11 @@ class Leads:
 
     Attributes:
         least: the smallest lead of the first over the second, by pair of names; none where too little is known.
+        values: the lead of pairs that are compared on fewer cases than either of them has.
     """
 
     least: Mapping[tuple[str, str], float]
+    values: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def shown(self) -> list[tuple[str, str]]:
@@ -113,7 +119,7 @@ class Leads:
 
     def of(self, first: Follower, second: Follower) -> Ranged:
         """Return the lead in r of a labeling over another with its interval."""
-        lead = first.r.value - second.r.value
+        lead = self.values.get((first.name, second.name), first.r.value - second.r.value)
         low, high = self.least.get((first.name, second.name)), self.least.get((second.name, first.name))
         if low is None or high is None:
             return Ranged(lead)
@@ -173,8 +179,7 @@ class Case:
 
     def no_interval(self, labeling: str = "") -> str:
         """Return why a number of a labeling, or without a name a difference of two, has no interval."""
-        unbounded = self.panel.unbounded
-        if labeling in unbounded or (unbounded and not labeling):
+        if labeling in self.panel.unbounded:
             return UNBOUNDED
         return FEW_DIFFER if self.claimable else FEW_GROUPS
 
@@ -297,9 +302,14 @@ class Case:
         """By use and name all labelings and controls, of one run or of the mean over runs."""
         series: dict[str, dict[str, Series]] = {}
         for use, level in USES.items():
-            ends = self._ends(self.panel.extremes(level) or (), level)
+            ends = self._ends(self._extremes[level], level)
             series[use] = self._by_name(self.panel, self.found.get(level, ()), ends)
         return series
+
+    @cached_property
+    def _extremes(self) -> dict[str, tuple[Panel, ...]]:
+        """By level the panel with the missing labels at their worst and at their best; none where all are known."""
+        return {level: self.panel.extremes(level) or () for level in USES.values()}
 
     def _ends(self, filled: Iterable[Panel], level: str) -> list[dict[str, Series]]:
         """Return the series of panels whose missing labels are filled, at their worst and at their best."""
@@ -321,30 +331,46 @@ class Case:
     @cached_property
     def _twins(self) -> list[Series]:
         """What knows the question only: each labeling's twin, and what the model knows without documents."""
-        series, quality = self.series(FIND_QUESTIONS), self.panel.quality
-        # The scores of a twin are the same for all runs.
-        scores: dict[str, Floats] = {}
-        for labeling in series:
-            twin = self.background.twins.get(labeling.name)
-            if twin is not None:
-                values = np.array([twin.get(query, np.nan) for query in self.panel.queries], np.float64)
-                scores[TWIN + labeling.name] = np.broadcast_to(values, quality.shape)
-        if self.closed_book is not None:
-            scores[CLOSED_BOOK] = np.broadcast_to(self.closed_book, quality.shape)
-        if not series or not scores:
+        if not self._twin_panels:
             return []
-        same = np.stack([*scores.values()])
-        there = np.isfinite(same).all(axis=0)
-        asked = self.panel.defined(series[0].estimate.labeling) & there
-        panel = replace(self.panel, labelings=tuple(scores), scores=same, asked=asked)
-        # A labeling at its worst is compared on more questions than have all labels, and so is its twin.
-        filled, ends = self.panel.extremes("query"), list[dict[str, Series]]()
-        if filled is not None:
-            known = replace(panel, asked=filled[0].defined(0) & there, low=None, high=None)
-            ends = 2 * self._ends([known], "query")
+        panel, *filled = self._twin_panels
+        ends = 2 * self._ends(filled, "query")
         twins = self._by_name(panel, estimates(panel, "query", self.resamples, ("concordance",)), ends)
         # That the model knows nothing without documents is worth saying, that a twin is constant is not.
         return [twin for name, twin in twins.items() if name == CLOSED_BOOK or not twin.estimate.reason]
+
+    @cached_property
+    def _twin_panels(self) -> tuple[Panel, ...]:
+        """The panel of what knows the question only, and that with the labelings' missing labels filled if any are."""
+        # The scores of a twin are the same for all runs.
+        shape = self.panel.quality.shape
+        scores: dict[str, Floats] = {}
+        for labeling in self.series(FIND_QUESTIONS):
+            twin = self.background.twins.get(labeling.name)
+            if twin is not None:
+                values = np.array([twin.get(query, np.nan) for query in self.panel.queries], np.float64)
+                scores[TWIN + labeling.name] = np.broadcast_to(values, shape)
+        if self.closed_book is not None:
+            scores[CLOSED_BOOK] = np.broadcast_to(self.closed_book, shape)
+        if not self.series(FIND_QUESTIONS) or not scores:
+            return ()
+        # A labeling at its worst is compared on more questions than have all labels, and so is its twin.
+        filled = self._extremes["query"][:1]
+        return tuple(self._twin_panel(panel, scores) for panel in (self.panel, *filled))
+
+    def _twin_panel(self, panel: Panel, scores: Mapping[str, Floats]) -> Panel:
+        """Return what knows the question only, each on the cases of its labeling."""
+        same = np.stack([*scores.values()])
+        there = np.isfinite(same).all(axis=0)
+        cases = [panel.defined(place) for place in panel.joint]
+        asked = np.asarray(np.any(cases, axis=0) & there)
+        for row, name in enumerate(scores):
+            labeling = name.removeprefix(TWIN)
+            if labeling in panel.labelings:
+                own = panel.defined(panel.labelings.index(labeling))
+                same[row] = np.where(own, same[row], np.nan)
+        low, high = np.where(np.isfinite(same), same, -np.inf), np.where(np.isfinite(same), same, np.inf)
+        return replace(panel, labelings=tuple(scores), scores=same, asked=asked, low=low, high=high)
 
     @cached_property
     def followers(self) -> tuple[Follower, ...]:
@@ -353,14 +379,13 @@ class Case:
         if not series or self.background.incomparable:
             return ()
         series.sort(key=lambda labeling: (-labeling.estimate.value(POOLED), labeling.name))
-        where = self.panel.complete(series[0].estimate.labeling)
-        gains = [self._gain(labeling.estimate.labeling, where) for labeling in series]
-        units, confidence = gains[0].units, self.rules.confidence
+        gains = [self._gain(labeling.estimate.labeling) for labeling in series]
+        units, confidence = min(gain.units for gain in gains), self.rules.confidence
         level = common_level(np.stack([gain.draws for gain in gains]), units, confidence)
         followers: list[Follower] = []
         for labeling, gain in zip(series, gains, strict=True):
             ends = gain.interval(confidence, level) if units >= MIN_TELLING else ()
-            follower = self._follower(labeling, Ranged(gain.value, *ends), where, self.rules.of(len(series)))
+            follower = self._follower(labeling, Ranged(gain.value, *ends), self.rules.of(len(series)))
             followers.append(follower)
         return tuple(followers)
 
@@ -372,7 +397,7 @@ class Case:
         if self._backwards(follower):
             return self._backwards(follower)
         may_be_best = np.array(self.panel.runs)[self.best.may_be_best]
-        if not {*may_be_best.tolist()} & {*follower.picks}:
+        if not {*may_be_best.tolist()} & {*(follower.may_pick or follower.picks)}:
             return f"it picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse"
         if follower.flattered:
             return f"it is shown to flatter {follower.flattered}, its own pick"
@@ -456,29 +481,32 @@ class Case:
         """The controls, as far as they matter for choosing between the runs."""
         followers: list[Follower] = []
         for series in self.controls(CHOOSE_RUNS):
-            where = self.panel.complete(series.estimate.labeling)
-            gain = self._gain(series.estimate.labeling, where)
+            gain = self._gain(series.estimate.labeling)
             level = common_level(gain.draws[None], gain.units, self.rules.confidence)
             ends = gain.interval(self.rules.confidence, level) if gain.units >= MIN_TELLING else ()
             ranged = Ranged(gain.value, *ends)
-            followers.append(self._follower(series, ranged, where, self.rules.confidence))
+            followers.append(self._follower(series, ranged, self.rules.confidence))
         return followers
 
-    def _follower(self, series: Series, gain: Ranged, where: Bools, confidence: float) -> Follower:
-        panel, estimate = self.panel, series.estimate
-        scores = panel.scores[estimate.labeling][:, where]
-        means = scores.mean(axis=1)
-        # Equal scores give means that differ in the last bit.
-        picks = np.flatnonzero(means >= means.max() - 1e-12).tolist()
-        names = tuple(panel.runs[run] for run in picks)
+    def _follower(self, series: Series, gain: Ranged, confidence: float) -> Follower:
+        panel, labeling = self.panel, series.estimate.labeling
+        where = panel.complete(labeling)
+        scores = panel.scores[labeling][:, where]
+        picked = _highest(scores.mean(axis=1))
+        names = tuple(panel.runs[run] for run in picked)
         # What nothing bounds is described and claims nothing.
         if not self.claimable or series.name in panel.unbounded:
-            return Follower(series, Ranged(estimate.value(POOLED)), gain, NOT_SHOWN, names)
-        given = scores, panel.quality[:, where], self.resamples.weights[where], estimate.telling
-        flattered = len(picks) == 1 and flatters(*given, picks[0])
+            return Follower(series, Ranged(series.estimate.value(POOLED)), gain, NOT_SHOWN, names)
         biased: dict[str, bool] = {}
-        # Missing labels may hide a bias, or make one.
-        if series.name not in panel.unknown:
+        may_pick: tuple[str, ...] = ()
+        if series.name in panel.unknown:
+            # Missing scores may hide a bias, or make one, or another pick.
+            may_pick, flattered = self._at_the_bounds(labeling, picked)
+        else:
+            # Where some scores are missing, means of runs are of fewer questions than r.
+            units = min(series.estimate.telling, self.resamples.units(where))
+            given = scores, panel.quality[:, where], self.resamples.weights[where], units
+            flattered = len(picked) == 1 and flatters(*given, picked[0])
             biased = {panel.runs[run]: high for run, high in slanted(*given, confidence).items()}
         return Follower(
             series=series,
@@ -487,18 +515,37 @@ class Case:
             finding=_finding(gain),
             picks=names,
             flattered=names[0] if flattered else "",
+            may_pick=may_pick,
             biased_runs=biased,
         )
 
-    def _gain(self, labeling: int, where: Bools) -> Gain:
-        """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
+    def _at_the_bounds(self, labeling: int, picked: Sequence[int]) -> tuple[tuple[str, ...], bool]:
+        """Return the runs that a labeling may pick, and whether it flatters its pick, whatever is missing."""
         panel = self.panel
-        gain = self._gain_of(panel.scores[labeling], where)
         if panel.bounds is None:
+            return (), False
+        where = panel.bounded(labeling)
+        low, high = (end[labeling][:, where] for end in panel.bounds)
+        may_pick = np.flatnonzero(high.mean(axis=1) >= low.mean(axis=1).max() - _EQUAL)
+        names = tuple(panel.runs[run] for run in may_pick.tolist())
+        if len(picked) != 1:
+            return names, False
+        against = high.copy()
+        against[picked[0]] = low[picked[0]]
+        units = self.resamples.units(where)
+        quality, weights = panel.quality[:, where], self.resamples.weights[where]
+        return names, flatters(against, quality, weights, units, picked[0])
+
+    def _gain(self, labeling: int) -> Gain:
+        """Return the decision gain of a labeling, with its worst and best case where claims depend on what it lacks."""
+        panel = self.panel
+        gain = self._gain_of(panel.scores[labeling], panel.complete(labeling))
+        if panel.bounds is None or not panel.open[labeling].any():
             return gain
         low, high = panel.bounds[0][labeling], panel.bounds[1][labeling]
-        worst = self._gain_of(low, panel.bounded, high)
-        best = self._gain_of(high, panel.bounded, low)
+        where = panel.bounded(labeling)
+        worst = self._gain_of(low, where, high)
+        best = self._gain_of(high, where, low)
         return gain.within(worst, best)
 
     def _gain_of(self, scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
@@ -508,24 +555,80 @@ class Case:
 
     def leads(self, use: str, series: Sequence[Series]) -> Leads:
         """Return by how much labelings are ahead of others: in r, or in how often they find the questions that fail."""
-        # Where one lacks labels that nothing bounds, its queries are gone for all, perhaps those on which it was ahead.
-        if not self.claimable or self.panel.unbounded:
+        # Nothing is claimed in comparison with what nothing bounds.
+        series = [labeling for labeling in series if labeling.name not in self.panel.unbounded]
+        if not self.claimable or not series:
             return Leads({})
+        apart = self._apart(use, series)
         if use == CHOOSE_RUNS:
             telling = np.array([min(labeling.worst.telling, labeling.best.telling) for labeling in series])
-            # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
+            # As in `_telling`, for labelings that are compared on the same cases.
             telling = np.where(telling > 0, telling, telling.max())
-            units = np.minimum(telling[:, None], telling)
-            return self._leads(series, POOLED, units, units >= MIN_TELLING, max(int(telling.max()), 2))
-        total = series[0].worst.units
-        # The queries of the rarer outcome tell, and all series have the same ones.
-        first = series[0].estimate
-        minority = int(np.mean([each.minority for each, _ in first.margins]) * first.units / max(first.n, 1))
-        shape = (len(series), len(series))
-        units, enough = np.full(shape, min(minority, total)), np.full(shape, minority >= MIN_EACH_SIDE)
-        return self._leads(series, "concordance", units, enough, total)
+            units, least = np.minimum(telling[:, None], telling), MIN_TELLING
+            for pair, (first, second) in apart.items():
+                units[pair] = _telling(first, second)
+            return self._leads(series, POOLED, units, units >= least, max(int(telling.max()), 2), apart)
+        total = np.array([labeling.worst.units for labeling in series])
+        rarer = np.array([_minority(labeling.estimate) for labeling in series])
+        minority = np.minimum(rarer[:, None], rarer)
+        units = np.minimum(minority, np.minimum(total[:, None], total))
+        for pair, (first, second) in apart.items():
+            minority[pair] = min(_minority(first), _minority(second))
+            units[pair] = min(minority[pair], first.units, second.units)
+        return self._leads(series, "concordance", units, minority >= MIN_EACH_SIDE, int(total.min()), apart)
 
-    def _leads(self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int) -> Leads:
+    def _apart(self, use: str, series: Sequence[Series]) -> dict[tuple[int, int], tuple[Estimate, Estimate]]:
+        """Return by place the pairs of labelings that have not the same cases, at their worst and best on both's."""
+        apart: dict[tuple[int, int], tuple[Estimate, Estimate]] = {}
+        for first, second in permutations(range(len(series)), 2):
+            pair = self._paired(use, series[first].name, series[second].name)
+            # Where coefficients are undefined on the cases that both have, nothing more is known of the pair.
+            if pair is not None and not (pair[0].reason or pair[1].reason):
+                apart[first, second] = pair
+        return apart
+
+    def _paired(self, use: str, first: str, second: str, *, ends: bool = True) -> tuple[Estimate, Estimate] | None:
+        """Return the first at its worst and the second at its best on the cases that both have; None if all are.
+
+        Without ``ends`` both are taken as they are known.
+        """
+        key, level = (use, first, second, ends), USES[use]
+        if key not in self._pairs:
+            worst, best = self._ends_of(first, level, ends=ends)[0], self._ends_of(second, level, ends=ends)[1]
+            places = worst.labelings.index(first), best.labelings.index(second)
+            found = None
+            if not worst.same_cases(*places, best):
+                by_run = on_common_cases(worst, *places, level, self.resamples, names=("concordance",), other=best)
+                found = by_run.get(self.primary.run)
+            self._pairs[key] = found
+            if not (ends and self._extremes[level]):
+                self._pairs[use, second, first, ends] = None if found is None else (found[1], found[0])
+        return self._pairs[key]
+
+    def _ends_of(self, name: str, level: str, *, ends: bool) -> tuple[Panel, Panel]:
+        """Return the panels with a labeling or a twin at its worst and at its best, or as it is known."""
+        if name not in self.panel.labelings:
+            twins = self._twin_panels[-1 if ends else 0]
+            return twins, twins
+        if ends and self._extremes[level]:
+            worst, best = self._extremes[level]
+            return worst, best
+        return self.panel, self.panel
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str, str, bool], tuple[Estimate, Estimate] | None]:
+        """The pairs that were worked out."""
+        return {}
+
+    def _leads(
+        self,
+        series: Sequence[Series],
+        name: str,
+        units: npt.NDArray[np.int64],
+        enough: Bools,
+        n: int,
+        apart: Mapping[tuple[int, int], tuple[Estimate, Estimate]],
+    ) -> Leads:
         worst = [labeling.worst for labeling in series]
         best = [labeling.best for labeling in series]
         # Groups are uneven: with a degree of freedom for each, .060 to .065 of claims are false at 40 groups.
@@ -537,17 +640,28 @@ class Case:
             freedom=freedom,
             enough=enough,
             best=_drawn(best, name),
+            apart={pair: _lead(*both, name) for pair, both in apart.items()},
         )
         least: dict[tuple[str, str], float] = {}
         for first, second in np.argwhere(np.isfinite(leads)).tolist():
             least[series[first].name, series[second].name] = float(leads[first, second])
-        return Leads(least)
+        values: dict[tuple[str, str], float] = {}
+        if name == POOLED:
+            for first, second in apart:
+                names = series[first].name, series[second].name
+                known = self._paired(CHOOSE_RUNS, *names, ends=False)
+                if known is not None:
+                    values[names] = _lead(*known, name)[0]
+        return Leads(least, values)
 
     def within_one_error(self, leader: Series, other: Series) -> bool:
         """Return whether the r of a labeling lies within one paired standard error of the leader's; both are useful."""
-        gap = leader.estimate.value(POOLED) - other.estimate.value(POOLED)
-        moved = leader.estimate.drawn(POOLED) - other.estimate.drawn(POOLED) - gap
-        return gap <= float(spread(moved, min(leader.estimate.telling, other.estimate.telling)))
+        first, second = self._paired(CHOOSE_RUNS, leader.name, other.name, ends=False) or (
+            leader.estimate,
+            other.estimate,
+        )
+        gap, draws = _lead(first, second, POOLED)
+        return gap <= float(spread(draws - gap, min(first.telling, second.telling)))
 
     def of_kinds(self) -> dict[str, Case]:
         """Return the case for each kind of question."""
@@ -583,6 +697,29 @@ def _drawn(estimates: Sequence[Estimate], name: str) -> tuple[Floats, Floats]:
     """Return a coefficient of several estimates on the data, shape (L,), and on every resample, shape (L, B)."""
     values = [estimate.value(name) for estimate in estimates]
     return np.array(values), np.stack([estimate.drawn(name) for estimate in estimates])
+
+
+def _lead(first: Estimate, second: Estimate, name: str) -> tuple[float, Floats]:
+    """Return by how much an estimate leads another one, on the data and on every resample."""
+    return first.value(name) - second.value(name), first.drawn(name) - second.drawn(name)
+
+
+def _telling(first: Estimate, second: Estimate) -> int:
+    """Return how many units tell two correlations apart."""
+    # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
+    telling = [each.telling for each in (first, second) if each.telling > 0]
+    return min(telling, default=0)
+
+
+def _minority(estimate: Estimate) -> int:
+    """Return how many units have the rarer outcome, which tell how often questions that fail are found."""
+    return int(np.mean([each.minority for each, _ in estimate.margins]) * estimate.units / max(estimate.n, 1))
+
+
+def _highest(means: Floats) -> list[int]:
+    """Return which means are the highest."""
+    # Equal scores give means that differ in the last bit.
+    return np.flatnonzero(means >= means.max() - _EQUAL).tolist()
 
 
 def _finding(gain: Ranged) -> str:

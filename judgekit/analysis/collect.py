@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
@@ -14,7 +14,7 @@ from judgekit.analysis.background import Background
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, compared
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Panel, PanelKey
-from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates
+from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates, on_common_cases
 from judgekit.analysis.primary import Primary
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.tables import COMPARISON
@@ -122,7 +122,7 @@ class Collector:
                 if is_primary and level == cell.level and estimate.run == cell.run:
                     self.inputs.warnings += self.flagger.suspicion(panel, explained, level)
             if self.pairs and same_answers and not panel.means_only:
-                self._differences(panel, level, jointly)
+                self._differences(panel, level, self._pairs(panel, level, jointly))
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
         """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
@@ -136,13 +136,24 @@ class Collector:
             flags = ";".join([*common, *own])
             self.rows.append((*key, name, estimate.value(name), *ends, estimate.n, estimate.reason, flags, *behind))
 
-    def _differences(self, panel: Panel, level: str, compared_jointly: Sequence[Estimate]) -> None:
+    def _pairs(self, panel: Panel, level: str, jointly: Sequence[Estimate]) -> Iterator[tuple[Estimate, Estimate]]:
+        """Yield every two estimates of a run, on the cases that both labelings have."""
+        common: dict[tuple[int, int], dict[str, tuple[Estimate, Estimate]]] = {}
+        for first, second in combinations([each for each in jointly if not each.reason], 2):
+            if first.run != second.run:
+                continue
+            both = first.labeling, second.labeling
+            if both not in common:
+                # Where scores are missing, two coefficients of other cases would differ by these cases, too.
+                same = panel.same_cases(*both)
+                common[both] = {} if same else on_common_cases(panel, *both, level, self.resamples)
+            yield common[both].get(first.run, (first, second))
+
+    def _differences(self, panel: Panel, level: str, compared_pairs: Iterable[tuple[Estimate, Estimate]]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
         columns = [*list(DIFFERENCE_COLUMNS)[:8], "family"]
         pairs = []
-        for first, second in combinations([each for each in compared_jointly if not each.reason], 2):
-            if first.run != second.run:
-                continue
+        for first, second in compared_pairs:
             names = [panel.labelings[first.labeling], panel.labelings[second.labeling]]
             family = f"{panel.measure} {level} {first.run}"
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.

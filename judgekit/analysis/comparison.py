@@ -153,8 +153,10 @@ def compare(
         scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
             returned; rows with query_id ``all`` are ignored, but where a
             table has no others: then means are compared, at system level, without intervals and without a decision.
-            Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them): then
-            every claim holds whatever these labels are, and where nothing bounds a score none is made. Without
+            Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them). A
+            labeling is compared on the scores that it has, two of them on those that both have; where more than 5 % of
+            its scores are missing, of all or of one run, claims of it hold whatever these are, and none is made if
+            nothing bounds them. Without
             ``quality``, a wide table of any tool, or several by the names of their runs: a row for each answer, a
             column for each metric, one of them the outcome; see `judgekit.answers.wide`.
         quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -201,24 +201,30 @@ def least_leads(
     freedom: npt.NDArray[np.int64],
     enough: Bools,
     best: tuple[Floats, Floats] | None = None,
+    apart: Mapping[tuple[int, int], tuple[float, Floats]] | None = None,
 ) -> Floats:
     """Return by how much each labeling leads each other at least: one bound for all pairs, from the largest t (max-t).
 
-    NaN where too little is known of a pair; ``leads[a, b] > 0`` shows that a is better than b.
+    ``best`` holds the values and draws of the second of a pair where they differ, ``apart`` the lead and its draws of
+    pairs that are compared on other cases than the rest. NaN where too little is known of a pair; ``leads[a, b] > 0``
+    shows that a is better than b.
     """
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
     gap = values[first] - rivals[second]
     moved = draws[first] - moved_rivals[second]
+    for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        if apart is not None and pair in apart:
+            gap[place], moved[place] = apart[pair]
     moved = moved[:, np.isfinite(moved).all(axis=0)]
     leads = np.full(enough.shape, np.nan)
     if not moved.size:
         return leads
     error = moved.std(axis=1, ddof=1)
     # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
-    apart = error > 1e-12
-    first, second, gap = first[apart], second[apart], gap[apart]
-    moved, error = moved[apart], error[apart]
+    differ = error > 1e-12
+    first, second, gap = first[differ], second[differ], gap[differ]
+    moved, error = moved[differ], error[differ]
     if len(first):
         bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
         wider = np.sqrt(n / (n - 1))

@@ -24,6 +24,7 @@ from judgekit.analysis.follow import pooled_correlation
 from judgekit.analysis.foresight import WORTH_ASKING, questions_to_show
 from judgekit.analysis.leakage import MARKS_ITSELF, kinship, shared
 from judgekit.analysis.primary import CHOOSE_RUNS
+from judgekit.analysis.rankings import over_present
 from judgekit.analysis.resampling import interval
 from judgekit.analysis.wording import (
     Ranged,
@@ -275,14 +276,17 @@ def depends_on_runs(case: Case) -> Iterator[Claim]:
     if kept is None or len(panel.runs) < 3:
         return
     labeling = kept.series.estimate.labeling
-    where = panel.complete(labeling)
-    scores, quality = panel.scores[labeling][:, where], panel.quality[:, where]
+    where = panel.beside(labeling).any(axis=0)
+    scores, quality, there = panel.within(labeling)
     confidence = case.rules.of(len(case.followers))
     needed: list[str] = []
     for row, run in enumerate(panel.runs):
         # A weak run alone can make any labeling look useful.
         rest = np.arange(len(panel.runs)) != row
-        r = pooled_correlation(scores[rest], quality[rest], case.resamples.weights[where])
+        x, y = scores[rest], quality[rest]
+        if there is not None:
+            x, y = over_present(x, there[rest]), over_present(y, there[rest])
+        r = pooled_correlation(x, y, case.resamples.weights[where])
         units = case.resamples.units(np.flatnonzero(where)[r.telling])
         if not interval(r.value, r.draws, confidence, "fisher-t", units).low > 0:
             needed.append(run)
@@ -350,14 +354,20 @@ def missing_labels(case: Case) -> Iterator[Claim]:
     for name, queries in panel.unbounded.items():
         said = (
             f"{name} lacks scores on {plural(len(queries), 'question')} ({some_of(queries)}), where nothing bounds"
-            " them: nothing is claimed of it, nor in comparison with it."
+            " them: nothing is claimed of it, nor in comparison with it. Add these scores."
         )
         yield Claim("missing labels", said, name, value=len(queries), line="Keep", rank=5)
+    cases = int(panel.asked.sum())
     for name, number in panel.unknown.items():
         if name not in panel.unbounded:
-            said = f"{name} lacks labels on {plural(number, 'question')}. No claim depends on them."
-            line = BASED_ON if case.kept is not None and case.kept.name == name else ""
-            yield Claim("missing labels", said, name, value=number, qualifies=f"{KEEP}: {name}", line=line)
+            yield _open(case, name, number, cases)
+    for name, number in panel.lacking_few.items():
+        if name not in case.background.controls:
+            said = (
+                f"{name} has no score on {number:,} of {cases:,} answers ({_share(number / cases)}): it is compared on"
+                f" the others; other labelings keep all {plural(panel.compared, 'question')}."
+            )
+            yield Claim("few missing", said, name, value=number, shown=True, line=_beside(case, name))
     for name, number in panel.inapplicable.items():
         # Controls never win, so nothing hangs on where they are defined.
         if name not in case.background.controls:
@@ -366,6 +376,30 @@ def missing_labels(case: Case) -> Iterator[Claim]:
                 f"{name} has no score on {plural(number, 'question')}: labelings are compared on the other {others:,}."
             )
             yield Claim("not applicable", said, name, value=number, qualifies=KEEP, line=BASED_ON)
+
+
+def _beside(case: Case, name: str) -> str:
+    """Return the line of what was compared, for the labeling to keep; "" for a further finding."""
+    return BASED_ON if case.kept is not None and case.kept.name == name else ""
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _open(case: Case, name: str, number: int, cases: int) -> Claim:
+    """Return that claims of a labeling hold whatever its missing scores are, or that there are none."""
+    said = (
+        f"{name} lacks {number:,} of {cases:,} scores ({_share(number / cases)}): claims of it must hold whatever"
+        " these are."
+    )
+    follower = next((each for each in case.followers if each.name == name), None)
+    none = follower is not None and not (follower.useful or follower.finding != NOT_SHOWN)
+    if none:
+        said += " None does: ask for the missing ones again."
+        return Claim("missing labels", said, name, value=number, line="Keep", rank=5)
+    stands = f"{KEEP}: {name}"
+    return Claim("missing labels", said, name, value=number, qualifies=stands, line=_beside(case, name))
 
 
 def each_labeling(case: Case) -> Iterator[Claim]:

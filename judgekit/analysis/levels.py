@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attainable_tau_b
+from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Floats, Target, attainable_tau_b
 from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
-from judgekit.analysis.rankings import over_runs, tau_ap, within_queries
+from judgekit.analysis.rankings import over_present, over_runs, tau_ap, within_queries
 from judgekit.analysis.resampling import Interval, interval
 from judgekit.data.tables import ALL
 
@@ -163,6 +163,26 @@ def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resampl
     return resamples.units(first.where[~same])
 
 
+def on_common_cases(
+    panel: Panel,
+    first: int,
+    second: int,
+    level: str,
+    resamples: Resamples,
+    *,
+    names: tuple[str, ...] = COEFFICIENTS,
+    other: Panel | None = None,
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """Return by run the estimates of two joint labelings on the cases that both have, a pair of them.
+
+    The second labeling is taken from ``other``, a panel of the same cases, if one is given.
+    """
+    pair = panel.pair(first, second, other)
+    found = {(each.labeling, each.run): each for each in estimates(pair, level, resamples, names)}
+    runs = dict.fromkeys(run for _, run in found)
+    return {run: (replace(found[0, run], labeling=first), replace(found[1, run], labeling=second)) for run in runs}
+
+
 def estimates(
     panel: Panel, level: str, resamples: Resamples, names: tuple[str, ...] = COEFFICIENTS
 ) -> Iterator[Estimate]:
@@ -286,13 +306,13 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
     """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
     every = (*names, POOLED)
     for labeling in range(len(panel.labelings)):
-        where = np.flatnonzero(panel.complete(labeling))
+        where = np.flatnonzero(panel.beside(labeling).any(axis=0))
         total = len(where)
         if not total:
             yield _none(labeling, ALL, every, 0, 0, resamples, UNDEFINED_EVERYWHERE)
             continue
-        scores, quality = panel.scores[labeling][:, where], panel.quality[:, where]
-        each = within_queries(scores, quality, names)
+        scores, quality, present = panel.within(labeling)
+        each = within_queries(scores, quality, names, present)
         # A query whose answers are all alike has no concordance, and says nothing of runs.
         differ = np.isfinite(each[0])
         if not differ.any():
@@ -305,8 +325,8 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             draws = each @ weights / weights.sum(axis=0)
         attainable = np.nan
         if len(names) > 1:
-            best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
-            attainable = float(within_queries(*best, names)[1].mean())
+            best = _sorted(scores[:, differ], quality[:, differ], None if present is None else present[:, differ])
+            attainable = float(within_queries(*best[:2], names, best[2])[1].mean())
         pooled = pooled_correlation(scores, quality, resamples.weights[where])
         yield Estimate(
             labeling=labeling,
@@ -322,6 +342,15 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             where=there,
             telling=resamples.units(where[pooled.telling]),
         )
+
+
+def _sorted(scores: Floats, quality: Floats, there: Bools | None) -> tuple[Floats, Floats, Bools | None]:
+    """Return both series in the order of their values in each query, the runs that are not there behind the others."""
+    if there is None:
+        return np.sort(scores, axis=0), np.sort(quality, axis=0), None
+    score, answers = (np.sort(np.where(there, values, np.inf), axis=0) for values in (scores, quality))
+    present = np.isfinite(score)
+    return over_present(score, present), over_present(answers, present), present
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:

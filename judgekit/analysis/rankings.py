@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Ints
+from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Floats, Ints
 
 _TIE: Final = 1e-11
 
@@ -38,13 +38,16 @@ def signs(values: Floats) -> Signs:
     return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float32))
 
 
-def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
+def over_runs(
+    scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS, there: Bools | None = None
+) -> Floats:
     """Return coefficients of series over runs, shape (C, ...), NaN where a series is constant.
 
-    ``names`` are the first C of `COEFFICIENTS`.
+    ``names`` are the first C of `COEFFICIENTS`. Where ``there`` is False a run is left out; both series hold the mean
+    of their other runs in its place, see `over_present`.
     """
-    x = signs(scores)
-    y = signs(quality)
+    x = _signs_of(scores, there)
+    y = _signs_of(quality, there)
     balance = np.einsum("...p,...p->...", x, y).astype(np.float64)
     untied_x = np.count_nonzero(x, axis=-1).astype(np.float64)
     untied_y = np.count_nonzero(y, axis=-1).astype(np.float64)
@@ -57,6 +60,25 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
             found.append(_pearson(scores, quality))
     defined = (untied_x > 0) & (untied_y > 0)
     return np.where(defined, np.stack(found), np.nan)
+
+
+def over_present(values: Floats, there: Bools) -> Floats:
+    """Return values of shape (R, n), those that are not there replaced by the mean of the query's others.
+
+    If this is done to scores and quality alike, a run that is not there deviates from the mean in neither, and so adds
+    nothing to any sum of products of deviations: the other runs are compared as if it did not exist.
+    """
+    present = np.maximum(there.sum(axis=0), 1)
+    mean = np.where(there, values, 0).sum(axis=0) / present
+    return np.where(there, values, mean)
+
+
+def _signs_of(values: Floats, there: Bools | None) -> Signs:
+    apart = signs(values)
+    if there is not None:
+        i, j = pairs(values.shape[-1])
+        apart *= there[..., i] & there[..., j]
+    return apart
 
 
 def tau_ap(scores: Floats, quality: Floats) -> float:
@@ -93,11 +115,14 @@ def _mid_ranks(apart: Signs, size: int) -> Floats:
     return np.asarray(apart @ (each[first] - each[second]), dtype=np.float64) / 2
 
 
-def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
-    """Return, per query, the coefficients over runs: shape (C, Q)."""
-    out = over_runs(scores.T, quality.T, names)
+def within_queries(
+    scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS, there: Bools | None = None
+) -> Floats:
+    """Return, per query, the coefficients over runs, or over those that are there: shape (C, Q)."""
+    present = None if there is None else there.T
+    out = over_runs(scores.T, quality.T, names, present)
     # Where answers differ and scores do not, the scores are a coin flip there.
-    silent = np.isnan(out[0]) & signs(quality.T).any(axis=-1)
+    silent = np.isnan(out[0]) & _signs_of(quality.T, present).any(axis=-1)
     out[0, silent] = 0.5
     out[1:, silent] = 0
     return out

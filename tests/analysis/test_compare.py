@@ -52,8 +52,12 @@ def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
     n = result.table.drop_duplicates(["labeling"]).set_index("labeling")["n"]
     assert n.to_dict() == {"good": 120, "holes": 54, "poor": 120}
     few = (scores["labeling"] == "poor") & (scores["query_id"] < "q0003")
-    n = compare(scores.assign(value=scores["value"].mask(few)), quality, rules=Rules(resamples=100)).table["n"]
-    assert (n == 117).all(), "a few that lack a score leave for all"
+    table = compare(scores.assign(value=scores["value"].mask(few)), quality, rules=Rules(resamples=100)).table
+    n = table.drop_duplicates(["labeling"]).set_index("labeling")["n"]
+    assert n.to_dict() == {"good": 120, "holes": 120, "poor": 117}, "a few that lack a score leave nobody else"
+    more = (scores["labeling"] == "poor") & (scores["query_id"] < "q0012")
+    n = compare(scores.assign(value=scores["value"].mask(more)), quality, rules=Rules(resamples=100)).table["n"]
+    assert (n == 108).all(), "all are compared where a labeling applies"
     scores, quality = noisy(runs=("a", "b"), labelings={"good": 0.5, "holes": 0.1})
     late = (scores["labeling"] == "holes") & (scores["query_id"] >= "q0030")
     few = quality[(quality["run"] == "a") | (quality["query_id"] < "q0030")]

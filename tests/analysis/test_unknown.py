@@ -34,11 +34,13 @@ def test_bounds_that_are_the_scores_change_nothing(use: str) -> None:
 
 def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     scores, quality = world(GOOD, n=200)
-    few, many = (compare(lacking(scores, "own", n), quality, rules=Rules(resamples=200)).decision for n in (2, 9))
-    assert few.kept == "own"
-    assert "own lacks labels on 2 questions. No claim depends on them." in dict(few.lines)["Based on"]
-    # Without bounds, the nine questions are left out, as if they were like the others.
-    unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
+    few, many = (compare(lacking(scores, "own", n), quality, rules=Rules(resamples=200)).decision for n in (10, 11))
+    assert few.kept == many.kept == "own"
+    assert "own has no score on 40 of 800 answers (5 %): it is compared on the others;" in dict(few.lines)["Based on"]
+    more = "own lacks 44 of 800 scores (5.5 %): claims of it must hold whatever these are."
+    assert more in dict(many.lines)["Based on"]
+    # Without bounds, the questions are left out, as if the labeling did not apply to them.
+    unbounded = lacking(scores, "own", 11).drop(columns=["low", "high"])
     alone = compare(unbounded, quality, rules=Rules(resamples=200)).decision
     assert alone.kept == "own"
     for kind in ("follows", "gain"):
@@ -54,7 +56,7 @@ def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() 
     scores["value"] += 2 * ((scores["labeling"] == "own") & (scores["run"] == "bm25")) + rng.normal(size=len(scores))
     whole, open_ = (
         compare(table, quality, rules=Rules(resamples=200)).decision
-        for table in (scores, lacking(scores, "own", 9, reach=np.inf))
+        for table in (scores, lacking(scores, "own", 11, reach=np.inf))
     )
     about = ("follows", "gain", "flatters", "left out", "closer", "finds")
     shown = [[c.kind for c in d.claims if c.kind in about and c.subject == "own" and c.shown] for d in (whole, open_)]
@@ -76,7 +78,7 @@ def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() 
 
 def test_a_single_labeling_some_scores_of_which_nothing_bounds_is_not_shown_to_find_questions_that_fail() -> None:
     scores, quality = world({"own": (1.0, 1.0)}, n=200)
-    open_ = lacking(scores, "own", 9, reach=np.inf)
+    open_ = lacking(scores, "own", 11, reach=np.inf)
     whole, lack = (compare(table, quality, rules=Rules(resamples=200)).decision for table in (scores, open_))
     assert dict(whole.lines)["Failing"].startswith("To find questions that fail, sort them by nDCG@5 of own, ")
     value = round(100 * claims(lack, "finds")[""].value)
@@ -88,7 +90,7 @@ def test_a_single_labeling_some_scores_of_which_nothing_bounds_is_not_shown_to_f
 @pytest.mark.parametrize("level", ["query", "within-query"])
 def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_and_the_best(level: str) -> None:
     scores, quality = world(GOOD, n=60)
-    open_ = lacking(scores, "own", 3)
+    open_ = lacking(scores, "own", 4)
     resamples = Resamples(resample_matrix(60, 100, 1))
 
     def concordance(panel: Panel) -> float:
@@ -100,7 +102,7 @@ def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_
         return Inputs.read(table, quality, {}, [], []).panel("nDCG@5", "em", "m", 5)
 
     panel = panel_of(open_)
-    assert panel.unknown == {"own": 3}
+    assert panel.unknown == {"own": 16}
     worst, best = map(concordance, panel.extremes(level))
     rng = np.random.default_rng(0)
     seen = []
