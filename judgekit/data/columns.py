@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -155,11 +156,15 @@ def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.intege
 
 def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
     """Code a column of query ids, whose parts stand one behind the other."""
+    return _joined_runs([*map(pc.run_end_encode, parts)])
+
+
+def _joined_runs(parts: Sequence[pa.RunEndEncodedArray]) -> RunLengthIds:
+    """Code a column of query ids whose parts are coded each by itself."""
     values, ends, rows = [strings([])], [np.zeros(0, np.int64)], 0
     for part in parts:
-        encoded = pc.run_end_encode(part)
-        values.append(encoded.values)
-        ends.append(rows + numbers(encoded.run_ends, np.int32).astype(np.int64))
+        values.append(part.values)
+        ends.append(rows + numbers(part.run_ends, np.int32).astype(np.int64))
         rows += len(part)
     # A stretch may go on in the next part.
     joined = pc.run_end_encode(pa.concat_arrays(values))
@@ -290,17 +295,22 @@ _LARGE: Final = 1 << 25
 
 def pairs_of(batches: Iterable[pa.RecordBatch]) -> Pairs:
     """Return the rows of batches of query, doc and number, and perhaps more."""
-    queries, docs, values = list[pa.StringArray](), list[pa.StringArray](), [np.empty(0)]
+    queries, parts, values = list[pa.RunEndEncodedArray](), list[pa.StringArray](), [np.empty(0)]
+    batch = None
     for batch in batches:
-        queries.append(batch.column(0))
-        docs.append(batch.column(1))
+        # At once: the ids of all rows take as much as all else.
+        queries.append(pc.run_end_encode(batch.column(0)))
+        parts.append(batch.column(1))
         values.append(numbers(batch.column(2), np.float64))
-    pairs = Pairs(run_lengths(*queries), pa.concat_arrays(docs or [strings([])]), np.concatenate(values))
-    if pairs.docs.nbytes > _LARGE:
+    docs = pa.concat_arrays(parts or [strings([])])
+    # One column after the other, since each is there twice while its parts are joined.
+    del parts
+    joined = np.concatenate(values)
+    del values, batch
+    if docs.nbytes > _LARGE:
         # What the parts took would else stay with Arrow, while numpy needs as much again.
-        del queries, docs, batch
         pa.default_memory_pool().release_unused()
-    return pairs
+    return Pairs(_joined_runs(queries), docs, joined)
 
 
 def _plain(batches: Iterable[pa.RecordBatch], *, quotes: bool) -> Iterator[pa.RecordBatch]:
@@ -323,9 +333,35 @@ def _plain(batches: Iterable[pa.RecordBatch], *, quotes: bool) -> Iterator[pa.Re
 
 
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
-    """Return the permutation that sorts ids by bytes (as strcmp does, and as Python sorts str)."""
+    """Return a permutation that sorts ids by bytes (as strcmp does, and as Python sorts str)."""
+    words = _as_words(ids)
+    # Numbers are sorted ten times as fast as texts.
+    if words is not None:
+        return np.argsort(~words if descending else words)
     direction = "descending" if descending else "ascending"
     return numbers(pc.array_sort_indices(ids, order=direction), np.uint64).astype(np.int64)
+
+
+def _as_words(ids: pa.StringArray) -> Keys | None:
+    """Return ids as numbers that are in order as they are; None where some id has not one to eight bytes, or a NUL."""
+    ends = _offsets(ids)
+    texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
+    lengths = np.diff(ends)
+    # NUL is what stands behind shorter ids.
+    if lengths.max(initial=0) > 8 or lengths.min(initial=1) < 1 or not texts.all():
+        return None
+    offsets, words = _eights(ids, ">u8")
+    spare = ((8 - lengths) * 8).astype(np.uint64)
+    return words[offsets[:-1]].astype(np.uint64) >> spare << spare
+
+
+def grouped(rows: Ints, group: npt.NDArray[np.integer]) -> Ints:
+    """Return rows that are in some order by the group of each, in the same order within it: a stable sort by group."""
+    # Place and group are one number, which is sorted several times as fast as by a sort that is stable.
+    keys = group[rows].astype(np.uint64) << np.uint64(32)
+    keys |= np.arange(len(rows), dtype=np.uint64)
+    keys.sort()
+    return rows[(keys & np.uint64(0xFFFFFFFF)).view(np.int64)]
 
 
 def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
@@ -342,21 +378,29 @@ def _mix(keys: Keys) -> Keys:
     return keys
 
 
+def _eights(ids: pa.StringArray, order: str) -> tuple[npt.NDArray[np.integer], Keys]:
+    """Return where ids begin and end (N + 1), and the eight bytes from each place on as a number, in a byte order."""
+    offsets = _offsets(ids)
+    first, last = int(offsets[0]), int(offsets[-1])
+    texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+    if len(texts) < last + 8:
+        texts, offsets = np.append(texts[first:last], np.zeros(8, np.uint8)), offsets - first
+    # A view: one gather reads eight bytes of many ids.
+    words: Keys = np.lib.stride_tricks.as_strided(texts[:8].view(order), shape=(len(texts) - 7,), strides=(1,))
+    return offsets, words
+
+
 def _hashes(ids: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each text by itself, whatever stands beside it."""
-    offsets = _offsets(ids).astype(np.int64)
-    texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    raw = np.append(texts, np.zeros(8, np.uint8))
-    starts, ends = offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
-    # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
-    words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
+    offsets, words = _eights(ids, "<u8")
+    starts, ends = offsets[:-1], offsets[1:]
     lengths = ends - starts
-    shortest = int(lengths.min(initial=0))
+    shortest, longest = int(lengths.min(initial=0)), int(lengths.max(initial=0))
     out: Keys = lengths.astype(np.uint64)
-    for done in range(0, int(lengths.max(initial=0)), 8):
-        word = words[np.minimum(starts + done, ends)]
+    for done in range(0, longest, 8):
+        word = words[np.minimum(starts + done, ends) if done else starts]
         if shortest < done + 8:
-            word &= _MASKS[np.clip(lengths - done, 0, 8)]
+            word &= _MASKS[np.clip(lengths - done, 0, 8) if longest > 8 else lengths]
         more = _mix(out ^ word)
         out = more if shortest > done else np.where(lengths > done, more, out)
     return out
@@ -374,13 +418,23 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
 
 def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
     """Return a query and a doc that stand in two of the rows of these keys, or None."""
-    in_order = np.sort(keys)
-    for key in in_order[1:][in_order[1:] == in_order[:-1]]:
-        rows = np.flatnonzero(keys == key).tolist()
-        [(pair, times)] = Counter(map(pairs.at, rows)).most_common(1)
-        if times > 1:
-            return pair
+    for start, stop in pairwise(_whole_queries(pairs.queries)):
+        in_order = np.sort(keys[start:stop])
+        for key in in_order[1:][in_order[1:] == in_order[:-1]]:
+            rows = np.flatnonzero(keys == key).tolist()
+            [(pair, times)] = Counter(map(pairs.at, rows)).most_common(1)
+            if times > 1:
+                return pair
     return None
+
+
+def _whole_queries(queries: RunLengthIds) -> list[int]:
+    """Return edges between which the rows of some queries stand: all of one, and few enough to sort them quickly."""
+    rows = int(queries.bounds[-1])
+    if len(queries.codes) > len(queries.ids):
+        return [0, rows]
+    ends = np.searchsorted(queries.bounds, np.arange(_CHUNK, rows, _CHUNK))
+    return [0, *np.unique(queries.bounds[ends]).tolist(), rows]
 
 
 def equal(ids: pa.StringArray, others: pa.StringArray) -> Bools:

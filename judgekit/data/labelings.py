@@ -24,6 +24,7 @@ from judgekit.data.columns import (
     Ints,
     Pairs,
     gather,
+    grouped,
     numbers,
     order_ids,
     pairs_of,
@@ -348,14 +349,14 @@ class Labeling(NotebookRepr):
     def _sorted(self) -> Ints:
         """The rows sorted by query id, then doc id."""
         place = sorted_codes(self.row_queries)[1].astype(np.int32)[self.row_codes]
-        order = np.argsort(place, kind="stable")
+        order = grouped(np.arange(len(place)), place)
         # Whole queries at a time: sorting the ids of all documents at once takes four times the memory.
         ends = np.cumsum(np.bincount(place, minlength=1))
         edges = ends[np.searchsorted(ends, np.append(np.arange(_SORTED, len(order), _SORTED), len(order)))]
         for start, stop in pairwise([0, *np.unique(edges).tolist()]):
             rows = order[start:stop]
             by_doc = order_ids(take(self.row_docs, rows))
-            order[start:stop] = rows[by_doc[np.argsort(place[rows[by_doc]], kind="stable")]]
+            order[start:stop] = rows[grouped(by_doc, place[rows])]
         return order
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from judgekit.data.columns import (
     Pairs,
     RunLengthIds,
     equal,
+    grouped,
     objects,
     order_ids,
     repeated,
@@ -36,6 +37,8 @@ from judgekit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+N = TypeVar("N", bound=np.generic)
 
 
 class Ties(StrEnum):
@@ -61,24 +64,50 @@ def compared(scores: Floats, ties: Ties) -> npt.NDArray[np.floating]:
         return scores.astype(np.float32)
 
 
-def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Ints:
-    """Return the rows of each query in order: score descending, then by the tie rule."""
+class Moves(NamedTuple):
+    """Where rows go: at ``places[i]`` comes to stand row ``rows[i]``; all other rows stay."""
+
+    places: Ints
+    """Ascending."""
+    rows: Ints
+
+    def of(self, values: npt.NDArray[N]) -> npt.NDArray[N]:
+        """Return a column in the new order: itself where nothing in it changes, for columns may be large."""
+        moved = values[self.rows]
+        if len(moved) == len(values):
+            return moved
+        # As bytes: 0 and -0 are equal, but not the same.
+        if values[self.places].tobytes() != moved.tobytes():
+            values = values.copy()
+            values[self.places] = moved
+        return values
+
+
+def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Moves:
+    """Return what brings the rows of each query in order: score descending, then by the tie rule."""
     values = compared(scores, ties)
-    rows = np.arange(len(values))
     inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
     inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
+    every = None
+    # Most files are in order already: columns of all their rows are then left alone.
     if (inside & (values[1:] > values[:-1])).any():
-        lengths = np.diff(bounds)
-        rows = np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
-        values = values[rows]
-    if ties is Ties.RUN_ORDER:
-        return rows
-    tied = inside & (values[1:] == values[:-1])
-    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    block = np.cumsum(np.append(True, ~tied)[places])
-    by_id = order_ids(take(docs, rows[places]), descending=ties is not Ties.DOC_ASC)
-    rows[places] = rows[places][by_id[np.argsort(block[by_id], kind="stable")]]
-    return rows
+        # The order of equal scores is the file's, or comes below.
+        by_score = np.argsort(-values, kind="stable" if ties is Ties.RUN_ORDER else None)
+        every = grouped(by_score, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)))
+        values = values[every]
+    places = np.empty(0, np.int64)
+    if ties is not Ties.RUN_ORDER:
+        tied = inside & (values[1:] == values[:-1])
+        places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    rows = places if every is None else every[places]
+    if len(places):
+        block = np.cumsum(np.append(True, ~tied)[places])
+        by_id = order_ids(take(docs, rows), descending=ties is not Ties.DOC_ASC)
+        rows = rows[grouped(by_id, block)]
+    if every is None:
+        return Moves(places, rows)
+    every[places] = rows
+    return Moves(np.arange(len(every)), every)
 
 
 class Run:
@@ -108,7 +137,18 @@ class Run:
         """Build a run from rows: query id, doc id and score per row, in any order."""
         coded = query_ids if isinstance(query_ids, RunLengthIds) else run_lengths(strings(query_ids))
         docs = doc_ids if isinstance(doc_ids, pa.StringArray) and not doc_ids.null_count else strings(doc_ids)
-        values = np.asarray(scores, np.float64)
+        # A copy: what others may change must not change the run.
+        self._fill(name, Pairs(coded, docs, np.array(scores, np.float64)), Ties(ties))
+
+    @classmethod
+    def of(cls, name: str, rows: Pairs, *, ties: Ties = Ties.DOC_DESC) -> Run:
+        """Build a run from rows that nobody else has: columns of large runs are not copied."""
+        run = cls.__new__(cls)
+        run._fill(name, rows, Ties(ties))
+        return run
+
+    def _fill(self, name: str, rows: Pairs, ties: Ties) -> None:
+        coded, docs, values = rows
         if not name.strip():
             raise DataError("the name of a run is empty")
         # The mean over runs stands under this name in every table of scores.
@@ -122,29 +162,30 @@ class Run:
         # NaN has no place in an order: the list would depend on the sorting algorithm.
         if not finite.all():
             row = int(np.argmin(finite))
-            query_id, doc_id = Pairs(coded, docs, values).at(row)
+            query_id, doc_id = rows.at(row)
             pair = f"query {query_id!r}, doc {doc_id!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
         if len(coded.codes) > len(coded.ids):
             # The rows of some query are scattered: bring them together, keeping their order.
             per_row = coded.by_row()
-            together = np.argsort(per_row, kind="stable")
+            together = grouped(np.arange(len(per_row)), per_row)
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
-        rows = order(coded.bounds, values, docs, Ties(ties))
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
         ascending, at = sorted_codes(coded.ids)
-        self.name, self.ties = name, Ties(ties)
+        self.name, self.ties = name, ties
         self.query_ids: Objects = np.array(ascending, object)
         self.starts, self.counts = np.empty((2, len(at)), np.int64)
         self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
+        moves = order(coded.bounds, values, docs, ties)
         self.docs_as_read: pa.StringArray = docs
-        self._doc_rows: Ints = rows
-        self.ranked_scores: Floats = values[rows]
-        self.ranked_keys: Keys = keys[rows]
+        # None where all rows stand as they came.
+        self._doc_rows = moves.of(np.arange(len(docs))) if len(moves.places) else None
+        self.ranked_scores: Floats = moves.of(values)
+        self.ranked_keys: Keys = moves.of(keys)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
@@ -157,12 +198,17 @@ class Run:
 
     def docs_at(self, rows: Ints) -> pa.StringArray:
         """Return the doc ids of rows."""
-        return take(self.docs_as_read, self._doc_rows[rows])
+        return take(self.docs_as_read, self._as_read(rows))
+
+    def _as_read(self, rows: Ints) -> Ints:
+        """Return where rows stood when they came."""
+        return rows if self._doc_rows is None else self._doc_rows[rows]
 
     @property
     def doc_ids(self) -> Objects:
         """The distinct doc ids in ascending order, shape (D,)."""
-        return objects(sorted(take(self.docs_as_read, self._doc_rows).unique().to_pylist()))
+        docs = self.docs_as_read if self._doc_rows is None else take(self.docs_as_read, self._doc_rows)
+        return objects(sorted(docs.unique().to_pylist()))
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -182,9 +228,9 @@ class Run:
             return self
         rows, queries = self._by_query()
         # Within each query in the order in which they came, which one of the rules keeps.
-        rows = rows[np.lexsort((self._doc_rows[rows], queries))]
+        rows = rows[np.lexsort((self._as_read(rows), queries))]
         bounds = np.concatenate([[0], np.cumsum(self.counts)])
-        ordered = rows[order(bounds, self.ranked_scores[rows], self.docs_at(rows), ties)]
+        ordered = order(bounds, self.ranked_scores[rows], self.docs_at(rows), ties).of(rows)
         other = self._of_rows(ordered, self.counts, self.query_ids)
         other.ties = ties
         return other
@@ -250,7 +296,7 @@ class Run:
         bounds = np.concatenate([[0], np.cumsum(counts)])
         kept = object.__new__(Run)
         kept.name, kept.ties, kept.docs_as_read = self.name, self.ties, self.docs_as_read
-        kept._doc_rows = self._doc_rows[rows]
+        kept._doc_rows = self._as_read(rows)
         kept.ranked_scores = self.ranked_scores[rows]
         kept.ranked_keys = self.ranked_keys[rows]
         kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts

@@ -56,7 +56,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     name = name or stem(place.path)
     rows = pairs(place, "run")
     try:
-        return Run(name, *rows, ties=ties)
+        return Run.of(name, rows, ties=ties)
     # The fast reader keeps no lines: an error is looked for again, record by record.
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
