@@ -179,14 +179,20 @@ def find(keys: Keys, among: Keys) -> Codes:
     # stand in a table by other bits.
     bits = min(len(among).bit_length() + _SPARE_BITS, 24)
     table, rows = np.full(1 << bits, -1, np.int32), np.arange(len(among), dtype=np.int32)
-    slots = (among >> np.uint64(64 - bits)).view(np.int64)
+    shift = np.uint64(64 - bits)
+    slots = (among >> shift).view(np.int64)
     table[slots] = rows
-    found = table.take((keys >> np.uint64(64 - bits)).view(np.int64))
-    there = np.flatnonzero(found >= 0)
-    wrong = there[among.take(found.take(there)) != keys.take(there)]
-    if len(wrong):
+    found = np.empty(len(keys), np.int32)
+    wrong = [np.empty(0, np.int64)]
+    for start in range(0, len(keys), _CHUNK):
+        part = keys[start : start + _CHUNK]
+        places = table.take((part >> shift).view(np.int64))
+        found[start : start + _CHUNK] = places
+        there = np.flatnonzero(places >= 0)
+        wrong.append(there[among.take(places.take(there)) != part.take(there)] + start)
+    if len(other := np.concatenate(wrong)):
         left = np.flatnonzero(table.take(slots) != rows)
-        found[wrong] = np.append(left, -1)[find(keys[wrong] * _ODD, among[left] * _ODD)]
+        found[other] = np.append(left, -1)[find(keys[other] * _ODD, among[left] * _ODD)]
     return found
 
 
@@ -352,7 +358,8 @@ def _as_words(ids: pa.StringArray) -> Keys | None:
         return None
     offsets, words = _eights(ids, ">u8")
     spare = ((8 - lengths) * 8).astype(np.uint64)
-    return words[offsets[:-1]].astype(np.uint64) >> spare << spare
+    own: Keys = words[offsets[:-1]].astype(np.uint64) >> spare << spare
+    return own
 
 
 def grouped(rows: Ints, group: npt.NDArray[np.integer]) -> Ints:

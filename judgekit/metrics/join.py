@@ -255,9 +255,14 @@ class _Rows:
         if depth is not None:
             counts = np.minimum(counts, depth)
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
-        within = np.arange(self._offsets[-1]) - np.repeat(self._offsets[:-1], counts)
-        rows = np.repeat(self.starts, counts) + within
-        self.keys = run.ranked_keys[rows]
+        self.keys = run.ranked_keys[self._rows(counts)]
+
+    def _rows(self, counts: Ints) -> Ints | slice:
+        """Return the run's rows that are evaluated; a slice where nothing between them is left out."""
+        ends = self.starts + counts
+        if (ends[:-1] == self.starts[1:]).all():
+            return slice(self.starts[0], ends[-1]) if len(counts) else slice(0)
+        return np.repeat(self.starts - self._offsets[:-1], counts) + np.arange(self._offsets[-1])
 
     def locate(self, places: Ints) -> tuple[Ints, Ints, Ints]:
         """Return list, 1-based rank and the run's row of places in `keys` (ascending)."""

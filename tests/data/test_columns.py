@@ -47,6 +47,18 @@ def test_a_pair_that_is_there_twice_is_found_wherever_its_rows_are_cut(
     assert repeated(twice, row_keys(column, twice.docs)) == found
 
 
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(1, 9))
+def test_keys_are_found_however_many_are_looked_up_at_a_time(asked: list[int], chunk: int) -> None:
+    # Keys that share their first bits, so that many lose their place in the first table.
+    among = np.arange(0, 60, 2, dtype=np.uint64)[::-1].copy()
+    keys = np.array(asked, np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "_CHUNK", chunk)
+        found = columns.find(keys, among)
+    places = {int(key): row for row, key in enumerate(among)}
+    assert found.tolist() == [places.get(key, -1) for key in asked]
+
+
 def in_order(rows: int, tied: bool = False) -> Pairs:
     """Return the rows of one query, best first."""
     scores = np.arange(rows, 0, -1, dtype=np.float64)

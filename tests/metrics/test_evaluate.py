@@ -1,5 +1,6 @@
 """What `evaluate` returns, counts, leaves undefined and refuses."""
 
+import tracemalloc
 from math import isnan
 
 import numpy as np
@@ -13,6 +14,7 @@ from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate
 from judgekit.metrics.evaluation import incomparable
+from judgekit.metrics.join import Join
 from judgekit.metrics.measures import Measure
 from tests.metrics.material import labeling_of, run_of, scored_run
 
@@ -205,3 +207,22 @@ def test_two_docs_whose_keys_collide_are_never_taken_for_each_other(run: Run, do
     run.ranked_keys = labeling.row_keys.repeat(len(run))
     with pytest.raises(DataError, match=f"{doc!r} and 'c' have the same 64-bit hash"):
         evaluate([run], [labeling], ["P@1"], query_ids=["q1", "q2", "q3"])
+
+
+def test_a_run_whose_lists_follow_each_other_is_joined_without_copies() -> None:
+    queries = [f"q{number:02d}" for number in range(50) for _ in range(2000)]
+    docs = [f"d{row}" for row in range(len(queries))]
+    run = Run("run", queries, docs, np.arange(len(queries), 0, -1))
+    some = pd.DataFrame({"query_id": queries[::1000], "doc_id": docs[::1000], "relevance": 1.0})
+    labeling = Labeling("x", Scale.parse("binary"), some)
+    tracemalloc.start()
+    joined = Join([run], [labeling], [*dict.fromkeys(queries)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert joined.hit_rank.tolist() == [1, 1001] * 50
+    # Half a column for what is found of each row, and some blocks of rows; with copies it was five columns and more.
+    assert peak < 2 * 8 * len(queries)
+    # Of every second query only, the rows in between are left out.
+    half = Join([run], [labeling], [*dict.fromkeys(queries)][::2])
+    assert half.hit_rank.tolist() == [1, 1001] * 25
+    assert half.retrieved.tolist() == [[2000] * 25]
