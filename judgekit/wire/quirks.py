@@ -58,6 +58,11 @@ _SWAP: Final = {
     "documents": "texts",
 }
 
+# Asked again, such replies would be paid for again.
+_BROTLI: Final = (
+    "the reply is packed with brotli, which was not asked for and cannot be read; have the server, or the proxy in"
+    " front of it, send gzip or plain text"
+)
 _EPOCH: Final = 1e9
 """Seconds since 1970 in 2001: no server asks to wait so long."""
 _FEWEST: Final = 2
@@ -169,7 +174,11 @@ def read_response(
     if body is None:
         body = _json(data.decode("utf-8-sig", "replace"))
     if 200 <= status < 300:
-        return _completion(status, body, data)
+        read = _completion(status, body, data)
+        codings = re.split(r"[\s,]+", headers.get("content-encoding", "").casefold())
+        if body is None and "br" in codings and isinstance(read, Retry):
+            return Fatal(f"{status}: {_BROTLI}")
+        return read
     text = data.decode("utf-8", "replace")
     said = Said.read(body, text)
     reason = f"{status}: {said.message}"

@@ -66,6 +66,7 @@ ODD: dict[str, tuple[bytes, str]] = {
     "zlib, called gzip": (zlib.compress(YES), "gzip"),
     "gzip in two members": (gzip.compress(YES[:20]) + gzip.compress(YES[20:]), "gzip"),
     "zstd": (zstandard.compress(YES), "zstd"),
+    "a stream, called brotli": (b"data: " + YES + b"\n\ndata: [DONE]\n\n", "br"),
     "a stream": (b"data: " + YES + b"\n\ndata: [DONE]\n\n", ""),
 }
 
@@ -81,6 +82,16 @@ def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, 
     again = Run(fault_server.base_url, UNITS[:3], tmp_path)
     assert again.texts == run.texts
     assert len(fault_server.seen) == 3
+
+
+@pytest.mark.parametrize("transport", ["http", "openai"])
+def test_replies_in_brotli_stop_the_run_at_once_and_say_what_to_mend(fault_server, transport, tmp_path):
+    packed = b"\x0b\x02\x80hello\x03"
+    fault_server.answer = lambda _, seen: Scripted(200, packed, {"content-encoding": "br"})
+    run = Run(fault_server.base_url, UNITS, tmp_path, transport=transport, concurrency=2, max_retries=5)
+    assert "packed with brotli, which was not asked for" in str(run.error)
+    assert "send gzip or plain text" in str(run.error)
+    assert len(fault_server.seen) <= 2
 
 
 LENGTH = b"content-length: %d\r\n" % len(YES)
