@@ -224,7 +224,7 @@ def score(
     if other is not None:
         ranked = [run.with_ties(other.ties) for run in ranked]
     collection = None if docs is None else as_docs(docs)
-    wanted = parse_measures(measures)
+    wanted = parse_measures(measures, notes=notes)
     made = as_labelings(labelings, scales)
     for run in ranked:
         notes += own_documents(run, made)

@@ -271,7 +271,8 @@ def score(
         check_target(out, table=True)
     if baseline is None and (queries is not None or groups is not None):
         raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
-    wanted = parse_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]))
+    taken: list[str] = []
+    wanted = parse_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]), notes=taken)
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     with noting_reads() as read:
@@ -319,7 +320,7 @@ def score(
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
     lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
-    remarks = [*contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules)]
+    remarks = [*taken, *contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules)]
     for scored in runs:
         remarks += own_documents(scored, labelings)
     warnings = list(dict.fromkeys(remarks))

@@ -87,7 +87,6 @@ def _depth(hits: LabelledHits, measure: Measure) -> Ints:
         **_UNIT,
         "by": Param("divide by k, or by the number retrieved if that is smaller", "k", ("k", "retrieved")),
     },
-    aliases=("Precision",),
 )
 def precision(hits: LabelledHits, measure: Measure) -> Floats:
     depth = _depth(hits, measure)
@@ -110,7 +109,6 @@ def precision(hits: LabelledHits, measure: Measure) -> Floats:
         **_UNIT,
         "by": Param(f"divide by all relevant, {_POSSIBLE}", "relevant", ("relevant", "possible")),
     },
-    aliases=("Recall",),
 )
 def recall(hits: LabelledHits, measure: Measure) -> Floats:
     # More hits than relevant documents there are only for bounds, which take the two from different labels.
@@ -156,7 +154,6 @@ def _first(hits: LabelledHits, measure: Measure) -> Hits:
     needs="label",
     on="the largest label of the top k",
     params={**_BINARY, **_UNIT},
-    aliases=("HitRate", "HitRatio"),
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
     # On shares of a yes the largest label, as in the eRAG paper.
@@ -187,7 +184,6 @@ def _largest_label(hits: LabelledHits, cutoff: int | None) -> Floats:
         **_UNIT,
         "best": Param("only documents with the largest label of their query count", False, (False, True)),
     },
-    aliases=("MRR",),
     unbounded=lambda measure: bool(measure.option("best")),
 )
 def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
@@ -210,7 +206,6 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
             ("relevant", "hits", "possible"),
         ),
     },
-    aliases=("MAP",),
     unbounded=lambda measure: measure.option("by") == "hits",
 )
 def average_precision(hits: LabelledHits, measure: Measure) -> Floats:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Final, TypeVar
@@ -31,8 +31,18 @@ _SCALES: Final = {
     "nothing": "all",
     "own": "all",
 }
-_TREC_NAMES: Final = {"ndcg_cut": "nDCG", "map_cut": "AP", "recip_rank": "RR"}
-"""Names of trec_eval that are not ours but for case and underscores."""
+ALIASES: Final[Mapping[str, str]] = {
+    **{"Precision": "P", "Recall": "R", "set_recall": "SetR"},
+    **{"HitRate": "Success", "HitRatio": "Success", "Hit": "Success", "HR": "Success"},
+    **{"MRR": "RR", "recip_rank": "RR", "MAP": "AP", "map_cut": "AP", "ndcg_cut": "nDCG"},
+    **{"MR": "MeanRank", "AUC-ROC": "AUC", "ROC-AUC": "AUC"},
+    **{"relative_P": "R(by=possible)", "R_cap": "R(by=possible)", "set_relative_P": "SetP(relative=True)"},
+}
+"""Names that measures have elsewhere, and their spelling here; case and underscores do not matter."""
+_CUT: Final = re.compile(r"(P|recall|success|map_cut|ndcg_cut|relative_P)_([1-9]\d{0,8})|(\w+)_at_([1-9]\d{0,8})")
+"""trec_eval's names with a cutoff, and MTEB's."""
+_CUTS: Final = re.compile(r"(?<![\w(=])(P|recall|success|map_cut|ndcg_cut|relative_P)\.(\d+(?:,\d+)*)(?![\w.])")
+"""Names as trec_eval and pytrec_eval are asked for them, with several cutoffs: ``ndcg_cut.5,10``."""
 
 
 def is_number(value: Value) -> bool:
@@ -91,7 +101,6 @@ class Definition:
         cutoff: whether it may have a cutoff.
         on: what to know of the scales it is defined on beyond ``needs``.
         params: its parameters.
-        aliases: other names; all names are compared without case and underscores.
         lower_is_better: whether smaller values are better.
         unbounded: whether a measure's bounds over unknown labels are its whole range.
         undefined: says why a measure is not defined on a scale, or "".
@@ -110,7 +119,6 @@ class Definition:
     cutoff: bool = True
     on: str = ""
     params: Mapping[str, Param] = field(default_factory=dict)
-    aliases: tuple[str, ...] = ()
     lower_is_better: bool = False
     unbounded: Callable[[Measure], bool] = lambda _: False
     undefined: Callable[[Measure, Scale], str] = lambda *_: ""
@@ -133,6 +141,11 @@ class Definition:
         return self
 
     @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names; all names are compared without case and underscores."""
+        return tuple(alias for alias, spelled in ALIASES.items() if spelled == self.name)
+
+    @property
     def scales(self) -> str:
         """The scales it is defined on, in words."""
         return _SCALES[self.needs] + self.on
@@ -149,13 +162,13 @@ class Measure:
     spec: Spec
 
     def __init__(self, spelling: str | Spec | Measure) -> None:
-        """Take a spelling: ours, or that of ir_measures.
+        """Take a spelling: ours, that of ir_measures, or a name of trec_eval (``ndcg_cut_10``).
 
         Raises:
             UsageError: there is no such measure or parameter, or a value does not fit; the message suggests another.
         """
         spec = spelling.spec if isinstance(spelling, Measure) else spelling
-        object.__setattr__(self, "spec", _canonical(parse(spec) if isinstance(spec, str) else spec))
+        object.__setattr__(self, "spec", _canonical(parse(_with_cutoffs(spec)) if isinstance(spec, str) else spec))
 
     @property
     def name(self) -> str:
@@ -212,8 +225,18 @@ def catalog() -> list[Definition]:
     return list(DEFINITIONS.values())
 
 
-def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list[Measure]:
-    """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``."""
+def _with_cutoffs(text: str) -> str:
+    """Return a text in which trec_eval's names with cutoffs, ``ndcg_cut.5,10``, are spellings of their own."""
+    return _CUTS.sub(lambda cut: " ".join(f"{cut[1]}_{k}" for k in cut[2].split(",")), text)
+
+
+def parse_measures(
+    given: str | Iterable[object], folder: Path = Path(), notes: list[str] | None = None
+) -> list[Measure]:
+    """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``.
+
+    ``notes`` is filled with what names of other tools were taken for.
+    """
     # A spelling of a file ends at the next blank, what stands before it is parsed as a list.
     found: list[Measure] = []
     for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
@@ -221,6 +244,8 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
             found.append(item)
             continue
         file, text = split_file(str(item))
+        if file is None:
+            text = _with_cutoffs(text)
         specs = parse_many(text) if isinstance(given, str) else [_parse(item, text)]
         if file is not None:
             # The manifest of what comes out names the file and its hash.
@@ -229,8 +254,21 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
             mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
             if specs[0].name not in mine:
                 raise UsageError(f"{file}: {not_among('measure', specs[0].name, mine)}")
-        found.extend(map(Measure, specs))
+        measures = [*map(Measure, specs)]
+        found += measures
+        if notes is not None:
+            notes += _taken(specs, measures)
     return list(dict.fromkeys(found))
+
+
+def _taken(specs: Iterable[Spec], measures: Iterable[Measure]) -> Iterator[str]:
+    """Yield a sentence for names of other tools, if there are any."""
+    told = {}
+    for spec, measure in zip(specs, measures, strict=True):
+        if _folded(spec.name) != _folded(measure.name):
+            told[str(spec)] = f"{spec} as {measure}"
+    if told:
+        yield f"names of other tools: {', '.join(told.values())}"
 
 
 def _parse(item: object, text: str) -> Spec:
@@ -246,17 +284,25 @@ def _parse(item: object, text: str) -> Spec:
         ) from error
 
 
+def _folded(name: str) -> str:
+    """Return what the ways to write a name share: map and MAP, num_rel and NumRel, hit_rate and HitRate."""
+    return name.replace("_", "").replace("-", "").casefold()
+
+
 def _meant(spec: Spec) -> Spec | None:
     """Replace a familiar name by ours; None if there is no such measure."""
     if spec.name in DEFINITIONS:
         return spec
-    # Tools write map and MAP, num_rel and NumRel, hit_rate and HitRate.
-    key = spec.name.replace("_", "").casefold()
-    for definition in DEFINITIONS.values():
-        for name in (definition.name, *definition.aliases):
-            if name.replace("_", "").casefold() == key:
-                return replace(spec, name=definition.name)
-    return None
+    key = _folded(spec.name)
+    for name, spelled in (*((name, name) for name in DEFINITIONS), *ALIASES.items()):
+        if _folded(name) == key:
+            ours = parse(spelled)
+            return Spec(ours.name, (*ours.params, *spec.params), spec.cutoff)
+    # A cutoff behind such a name is no part of it; behind others it may be: RBP_95 is RBP(p=0.95) elsewhere.
+    cut = _CUT.fullmatch(spec.name)
+    if cut is None or spec.cutoff is not None:
+        return None
+    return _meant(Spec(cut[1] or cut[3], spec.params, int(cut[2] or cut[4])))
 
 
 def _canonical(given: Spec) -> Spec:
@@ -281,12 +327,11 @@ def _why_unknown(name: str) -> str:
     base, cutoff = name, ""
     if match := re.fullmatch(r"(.+?)_?(\d+)", name):
         base, cutoff = match[1], f"@{match[2]}"
-    known = _meant(Spec(_TREC_NAMES.get(base, base)))
+    known = _meant(Spec(base))
     if known is not None:
         rule = "a cutoff stands behind @. " if cutoff else ""
         return f"unknown measure {name!r}: {rule}Did you mean '{known.name}{cutoff}'?"
-    aliases = [alias for definition in DEFINITIONS.values() for alias in definition.aliases]
-    return not_among("measure", name, sorted(DEFINITIONS), also=aliases)
+    return not_among("measure", name, sorted(DEFINITIONS), also=ALIASES)
 
 
 Function = TypeVar("Function", bound=Callable[..., float])

@@ -2,6 +2,7 @@
 
 import pytest
 
+import judgekit as jk
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import Spec
@@ -23,6 +24,26 @@ def test_every_measure_parses_back() -> None:
         ("Precision(rel=2)@5", "P(rel=2)@5"),
         ("hit_rate@5", "Success@5"),
         ("num_rel_ret", "NumRelRet"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("ndcg_cut@10", "nDCG@10"),
+        ("map_cut_10", "AP@10"),
+        ("P_10", "P@10"),
+        ("P_10(rel=2)", "P(rel=2)@10"),
+        ("recall_100", "R@100"),
+        ("success_1", "Success@1"),
+        ("recip_rank", "RR"),
+        ("set_recall", "SetR"),
+        ("HR@10", "Success@10"),
+        ("Hit@1", "Success@1"),
+        ("MR", "MeanRank"),
+        ("ROC_AUC", "AUC"),
+        ("AUC-ROC", "AUC"),
+        ("relative_P_5", "R(by=possible)@5"),
+        ("R_cap(rel=2)@5", "R(by=possible, rel=2)@5"),
+        ("set_relative_P", "SetP(relative=True)"),
+        ("ndcg_at_10", "nDCG@10"),
+        ("hit_rate_at_3", "Success@3"),
     ],
 )
 def test_familiar_names(text: str, canonical: str) -> None:
@@ -34,6 +55,30 @@ def test_a_list_of_measures_drops_repetitions() -> None:
     assert parse_measures("") == []
 
 
+def test_names_of_trec_eval_may_have_several_cutoffs() -> None:
+    assert [*map(str, parse_measures("ndcg_cut.5,10 P.5, recall.100,AP"))] == [
+        "nDCG@5",
+        "nDCG@10",
+        "P@5",
+        "R@100",
+        "AP",
+    ]
+    assert [*map(str, parse_measures(["map_cut.3", "P(rel=0.5)@5"]))] == ["AP@3", "P(rel=0.5)@5"]
+
+
+def test_what_names_of_other_tools_were_taken_for_is_told_once() -> None:
+    notes: list[str] = []
+    parse_measures("ndcg_cut.5,10 map p@5 num_rel recip_rank HR@3 recip_rank", notes=notes)
+    assert notes == [
+        "names of other tools: ndcg_cut_5 as nDCG@5, ndcg_cut_10 as nDCG@10, map as AP, recip_rank as RR, HR@3 as"
+        " Success@3"
+    ]
+    parse_measures("AP nDCG@10 ndcg@5", notes=notes)
+    assert len(notes) == 1
+    run, labels = {"q": {"d": 1.0}}, {"q": {"d": 1}}
+    assert jk.score(run, labels, "recip_rank").warnings[0] == "names of other tools: recip_rank as RR"
+
+
 WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
 
 
@@ -41,8 +86,13 @@ WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
     ("text", "message"),
     [
         ("nDGC@10", "unknown measure 'nDGC'.*Did you mean 'nDCG'"),
-        ("ndcg_cut_10", "unknown measure 'ndcg_cut_10': a cutoff stands behind @. Did you mean 'nDCG@10'"),
-        ("recip_rank", "Did you mean 'RR'"),
+        ("map10", "unknown measure 'map10': a cutoff stands behind @. Did you mean 'AP@10'"),
+        ("rbp_95", "unknown measure 'rbp_95': a cutoff stands behind @. Did you mean 'RBP@95'"),
+        ("rbp.95", "expected the end"),
+        ("ndcg_cut_0", "unknown measure 'ndcg_cut_0'"),
+        ("ndcg_cut_10@5", "unknown measure 'ndcg_cut_10'"),
+        ("P_10(rel=2)@3", "unknown measure 'P_10'"),
+        ("num_rel_5", "NumRel looks at the whole list|unknown measure"),
         ("nDCG5", "unknown measure 'nDCG5': a cutoff stands behind @. Did you mean 'nDCG@5'"),
         ("P_rel5", "unknown measure 'P_rel5': choose from"),
         ("precison@5", "Did you mean 'Precision'"),
