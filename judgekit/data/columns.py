@@ -209,6 +209,7 @@ class TextTable(NamedTuple):
         header: whether the first line names the columns.
         packing: how the file is packed, as Arrow calls it.
         trec: whether any white space may stand between two cells, and empty lines between rows.
+        skip: how many lines of comments stand in front.
     """
 
     columns: Sequence[str]
@@ -216,6 +217,7 @@ class TextTable(NamedTuple):
     header: bool
     packing: str | None = None
     trec: bool = False
+    skip: int = 0
 
     def read(self, stream: Any, types: Mapping[str, pa.DataType]) -> Any:
         """Return a reader of the columns that ``types`` names, in this order; quotes are plain characters."""
@@ -226,7 +228,9 @@ class TextTable(NamedTuple):
         return pacsv.open_csv(
             stream,
             pacsv.ReadOptions(
-                column_names=[*map(str, range(len(self.columns)))], block_size=1 << 22, skip_rows=self.header
+                column_names=[*map(str, range(len(self.columns)))],
+                block_size=1 << 22,
+                skip_rows=self.header + self.skip,
             ),
             pacsv.ParseOptions(
                 delimiter=self.delimiter, quote_char=False, escape_char=False, ignore_empty_lines=self.trec
@@ -253,8 +257,9 @@ def text_pairs(path: Path, table: TextTable, wanted: Sequence[str]) -> Pairs:
     except NOT_PLAIN:
         if not table.trec:
             raise
-    stream = in_arrow(_single_spaced(read_bytes(path)))
-    return pairs_of(_plain(table._replace(delimiter=" ").read(stream, types), quotes=True))
+    rows = read_bytes(path).split(b"\n", table.skip)[-1]
+    stream = in_arrow(_single_spaced(rows))
+    return pairs_of(_plain(table._replace(delimiter=" ", skip=0).read(stream, types), quotes=True))
 
 
 def in_arrow(data: bytes) -> pa.BufferReader:

@@ -224,6 +224,8 @@ def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, s
 def _by_query(source: Mapping[Any, Any]) -> bool:
     """Return whether a dictionary holds numbers by query and doc; one of names to runs does not."""
     for docs in source.values():
+        if isinstance(docs, set | frozenset):
+            return True
         # A query for which nothing was found says nothing: the next one tells.
         if not isinstance(docs, Mapping):
             return False
@@ -269,6 +271,9 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     if isinstance(source, Mapping):
         rows: list[tuple[Any, Any, Any]] = []
         for query_id, docs in source.items():
+            # sentence-transformers has the relevant documents of a query as a set.
+            if kind == "qrels" and isinstance(docs, set | frozenset):
+                docs = dict.fromkeys(sorted(docs), 1)
             if not isinstance(docs, Mapping):
                 raise _unknown(expected, source)
             rows += ((query_id, doc_id, number) for doc_id, number in docs.items())

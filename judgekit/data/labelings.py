@@ -268,6 +268,7 @@ class Labeling(NotebookRepr):
         scale: the declared scale.
         declared: whether somebody declared the scale; False where a reader took the largest grade seen.
         made: how the labels came about, where that is known (`judgekit.labelers.made`).
+        subtopics: how many subtopics of one query column 2 of the file names, which no measure tells apart, or 0.
         below: how many grades are negative under a scale that was declared from 0 on.
         row_queries: the distinct query ids in order of appearance.
         row_codes: index into ``row_queries`` per row, shape (N,).
@@ -322,6 +323,7 @@ class Labeling(NotebookRepr):
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
         self.made: dict[str, Any] = {}
         self.below = 0
+        self.subtopics = 0
         if negative and scale.lowered(labels[obtained]) != scale:
             scale = scale.lowered(labels[obtained])
             self.below = int((labels[obtained] < 0).sum()) if declared else 0

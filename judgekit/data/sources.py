@@ -29,7 +29,7 @@ from judgekit.data.forms import (
     nested_form,
     telling,
 )
-from judgekit.data.forms.delimited import CSV, TREC, TSV, delimiter_of, trec_records
+from judgekit.data.forms.delimited import CSV, TREC, TSV, commented, delimiter_of, ranked_lists, trec_records
 from judgekit.data.forms.sheets import PARQUET
 from judgekit.data.records import DataRecord, as_number, parquet_columns
 from judgekit.data.streams import Beginning, note_read
@@ -119,14 +119,17 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
             raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *form.options])}")
     if beginning is None or form not in (TREC, CSV, TSV):
         return _Layout(form, names)
-    delimiter = delimiter_of(form.name, beginning.start)
+    skip = commented(beginning.start) if form is TREC else 0
+    delimiter = delimiter_of(form.name, beginning.start.split(b"\n", skip)[-1])
     table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC)
     if form is TREC:
-        return _Layout(form, names, table)
+        return _Layout(form, names, table._replace(skip=skip))
     if "header" in spec.options:
         header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
         return _Layout(form, names, table._replace(columns=header))
     cells = beginning.row.split(delimiter)
+    if len(cells) == 3 and ranked_lists(beginning, delimiter):
+        return _Layout(form, names, table._replace(columns=("query_id", "doc_id", "rank")))
     if bare := _without_header(path, kind, names, cells, form.name):
         return _Layout(form, names, table._replace(columns=bare))
     return _Layout(form, names, table._replace(columns=cells, header=True))

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 
 from judgekit.data.columns import Pairs
+from judgekit.data.forms.delimited import TREC, subtopics
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
-from judgekit.data.sources import located, pairs, pairs_by_record, stem
-from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, write_atomic
+from judgekit.data.sources import Located, located, pairs, pairs_by_record, stem
+from judgekit.data.streams import Beginning, check_outputs, note_read, open_atomic, read_bytes, write_atomic
 from judgekit.data.tables import LABELS, Status, Table, stacked
 from judgekit.errors import DataError, UsageError, nearest, not_among
 
@@ -108,13 +109,27 @@ def read_qrels(
         rows = stacked([obtained, _read_missing(side).assign(relevance=np.nan)])
         # A pair that is in both files is an error of the list: the qrels alone were read without it.
         wrong = side
+    parts = _subtopics(source)
     try:
-        return Labeling(name, scale, rows, negative=negative)
+        labeling = Labeling(name, scale, rows, negative=negative)
     except DataError as error:
+        if parts:
+            reason = f"column 2 has up to {parts} values for a query, as where judgments are of subtopics"
+            raise DataError(f"{reason}: keep one line for each query and document ({error.reason})", place) from None
         if scale is not None and negative:
             scale = scale.lowered(labels.values)
         pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
         raise DataError(error.reason, wrong) from None
+    labeling.subtopics = parts
+    return labeling
+
+
+def _subtopics(source: Located) -> int:
+    """Return how many subtopics a query has in a TREC file; 0 of other forms."""
+    if source.format.name not in ("auto", "trec"):
+        return 0
+    beginning = Beginning.of(source.path, "qrels")
+    return subtopics(beginning) if TREC.marks(beginning) else 0
 
 
 def missing_path(qrels: str | Path) -> Path:

@@ -426,6 +426,9 @@ def _unrelated(join: Join) -> Iterator[str]:
 def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> Iterator[str]:
     """Yield what the user should know about scales that nobody declared, and labels outside of declared ones."""
     for labeling in labelings:
+        if labeling.subtopics:
+            values = f"column 2 of {labeling.name} has up to {labeling.subtopics} values for a query"
+            yield f"{values}, as where judgments are of subtopics: scores do not tell these apart"
         if labeling.below:
             lie = "grades lie" if labeling.below > 1 else "grade lies"
             yield f"{labeling.below:,} {lie} below 0 in {labeling.name}: such documents are not relevant and gain 0"

@@ -73,7 +73,16 @@ RUNS: dict[str, bytes] = {
     "CSV": b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d2,0.5\n",
     "CSV with more columns": b"rank,docid,qid,score,text\n1,d1,q1,2,a b\n2,d2,q1,1,\n1,d2,q2,0.5,c\n",
     "TSV": b"qid\tdocno\tscore\r\nq1\td1\t2\r\nq1\td2\t1\r\nq2\td2\t.5\r\n",
+    "TREC behind comments (ir_metadata)": b"# ir_metadata.start\n# tag: a run of mine 1\n#\n# ir_metadata.end\n" + TREC,
+    "TREC behind comments, spaced": b"# platform:\tx\n" + TREC.replace(b" Q0 ", b"  Q0  "),
     "JSON by query": json.dumps(BY_QUERY).encode(),
+    # As MTEB 2.26.24 writes it (generated: the package needs torch to write one).
+    "MTEB": json.dumps({"mteb_model_meta": {"model_name": "m", "revision": None}, "default": {"test": BY_QUERY}}).encode(),
+    # As sentence-transformers 6.2.0 writes it (generated likewise).
+    "sentence-transformers": lines(
+        *({"query_id": q, "query": "?", "results": [{"corpus_id": d, "score": s} for d, s in docs.items()]} for q, docs in BY_QUERY.items()),
+        {"query_id": "q3", "query": "?", "results": []},
+    ),
     "JSON lines": lines(*({"query_id": q, "doc_id": d, "score": s} for (q, d), s in RUN.items())),
     "DPR": lines(
         {"id": "q1", "question": "?", "ctxs": [{"id": "d1", "text": "a", "score": "2"}, {"id": "d2", "text": "b", "score": "1"}]},
@@ -100,6 +109,123 @@ def test_numbers_without_a_name_are_neither_ranks_nor_scores_nor_grades(tmp_path
     assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
     assert recognise(path).kinds == ()
     assert "has no header" in recognise(path).why
+
+
+def test_ranks_that_count_in_each_list_are_those_of_a_run_without_a_header(tmp_path: Path) -> None:
+    """As MS MARCO's: scores descend, and grades do not count."""
+    path = put(tmp_path, b"q1\td1\t1\nq1\td2\t2\nq1\td3\t3\nq2\td2\t1\n")
+    assert lists_of_run(path) == {"q1": ["d1", "d2", "d3"], "q2": ["d2"]}
+    assert recognise(path).kinds == ("run",)
+    with pytest.raises(DataError, match="lacks the field 'relevance'"):
+        read_qrels(path)
+    assert lists_of_run(put(tmp_path, path.read_bytes().replace(b"\t", b","), "run.csv")) == lists_of_run(path)
+    long = b"".join(b"q\t%d\t%d\n" % (9000 - rank, rank) for rank in range(1, 6000))
+    assert lists_of_run(put(tmp_path, long)) == {"q": [str(9000 - rank) for rank in range(1, 6000)]}
+    for other in (
+        b"q1\td1\t1\nq1\td2\t2\nq2\td2\t1\n",
+        b"q1\td1\t1\nq1\td2\t2\nq1\td3\t4\n",
+        b"q1\td1\t0\nq1\td2\t1\nq1\td3\t2\n",
+    ):
+        with pytest.raises(DataError, match="ranks, scores or grades"):
+            read_run(put(tmp_path, other))
+
+
+def test_comments_behind_the_first_row_of_a_run_are_errors(tmp_path: Path) -> None:
+    path = put(tmp_path, b"# a\n" + TREC + b"# b\n", "x.run")
+    with pytest.raises(DataError, match=r"x\.run, line 5: has 2 columns, expected 6"):
+        read_run(path)
+    with pytest.raises(DataError, match=r"line 4: .*'two'"):
+        read_run(put(tmp_path, b"# a\n# b\n" + TREC.replace(b"1.0", b"two"), "x.run"))
+    assert recognise(put(tmp_path, b"# a\n# b\n" + TREC)).kinds == ("run",)
+    hashed = put(tmp_path, b"# x\n" + TREC.replace(b"q1 ", b"# ").replace(b"q2 ", b"#2 "))
+    assert lists_of_run(hashed) == {"#": ["d1", "d2"], "#2": ["d2"]}, "a row, of a query whose id begins so"
+
+
+def test_several_splits_of_mtebs_predictions_are_asked_about(tmp_path: Path) -> None:
+    held = {"mteb_model_meta": {}, "en": {"test": BY_QUERY, "dev": {}}}
+    with pytest.raises(DataError, match="subset 'en' holds the splits test, dev: keep one of them"):
+        read_run(put(tmp_path, json.dumps(held).encode()))
+    for wrong in (5, {"test": 5}, {"test": {"q1": 5}}):
+        with pytest.raises(DataError, match=r"must (be|hold) an object"):
+            read_run(put(tmp_path, json.dumps({"mteb_model_meta": {}, "en": wrong}).encode()))
+
+
+# Topics in the two ways in which TREC writes them (generated).
+SGML = """
+<top>
+<num> Number: 301
+<title> Topic: Crime &amp; law
+
+<desc> Description:
+Which laws of < 5 pages
+were broken?
+
+<narr> Narrative:
+Only laws.
+</top>
+
+<top>
+<num>302</num>
+<title>Polio</title>
+<desc>Is it?</desc>
+</top>
+"""
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!-- made -->
+<topics task="x">
+  <topic number="1"><query>origin</query><question>where from?</question></topic>
+  <topic number="2"><query>mask</query><question>how worn?</question></topic>
+</topics>
+"""
+
+
+def test_topics_of_trec_are_queries(tmp_path: Path) -> None:
+    path = put(tmp_path, SGML.encode(), "topics.txt")
+    assert {q.query_id: q.text for q in read_queries(path).values()} == {"301": "Crime & law", "302": "Polio"}
+    first = read_queries(f"topics(text=description):{path}")["301"]
+    assert first.text == "Which laws of < 5 pages were broken?"
+    assert first.columns["narrative"] == "Only laws."
+    assert recognise(path).kinds == ("query",)
+    bare = put(
+        tmp_path, b"<topics>\n<topic number='7'>\nA man, 45 &gt; 40.\n</topic>\n<topic number='8'>B</topic></topics>"
+    )
+    assert {q.query_id: q.text for q in read_queries(bare).values()} == {"7": "A man, 45 > 40.", "8": "B"}
+    with gzip.open(tmp_path / "topics.gz", "wb") as stream:
+        stream.write(SGML.encode())
+    assert read_queries(tmp_path / "topics.gz").keys() == {"301", "302"}
+
+
+def test_topics_with_two_texts_or_none_are_asked_about(tmp_path: Path) -> None:
+    path = put(tmp_path, XML.encode(), "topics.xml")
+    with pytest.raises(
+        DataError, match=r"line 4: has 'question' and 'query'; choose one, e\.g\. topics\(text=question"
+    ):
+        read_queries(path)
+    assert {q.query_id: q.text for q in read_queries(f"topics(text=query):{path}").values()} == {
+        "1": "origin",
+        "2": "mask",
+    }
+    for wrong, why in (
+        ("<num> Number: 301\n", "line 2: this topic has no number"),
+        ("<desc> Description:", "this topic has two fields <narr>"),
+        ("<title> Topic: Crime &amp; law", "lacks the field 'text'"),
+    ):
+        assert wrong in SGML
+        broken = SGML.replace(wrong, "<narr>" if "narr" in why else "")
+        with pytest.raises(DataError, match=re.escape(why)):
+            read_queries(put(tmp_path, broken.encode()))
+    with pytest.raises(DataError, match="expected doc records"):
+        read_docs(path)
+
+
+def test_subtopics_in_the_second_column_of_judgments_are_told(tmp_path: Path) -> None:
+    run = {"1": {"d1": 1.0}}
+    once = put(tmp_path, b"1 1 d1 1\n1 2 d2 1\n2 0 d1 1\n", "once.qrels")
+    assert "column 2 of once has up to 2 values for a query" in jk.score(run, [once], "RR").warnings[0]
+    for plain in (b"1 0 d1 1\n1 0 d2 0\n2 1 d1 1\n", b"1 Q0 d1 1\n2 0 d1 1\n"):
+        assert not any("column 2" in said for said in jk.score(run, [put(tmp_path, plain, "p.qrels")], "RR").warnings)
+    with pytest.raises(DataError, match=r"column 2 has up to 2 values .* keep one line for each query and document"):
+        read_qrels(put(tmp_path, b"1 1 d1 1\n1 2 d1 1\n"))
 
 
 JUDGED: dict[str, bytes] = {

@@ -267,3 +267,14 @@ def test_tables_of_other_libraries_are_taken_by_arrows_interface(made: Callable[
     assert as_runs({"a": made(run)})[0].frame().equals(as_runs({"a": run})[0].frame())
     assert as_runs(made(run))[0].name == "run"
     assert as_labelings({"g": made(labels)})[0].table.equals(as_labelings({"g": labels})[0].table)
+
+
+def test_relevant_documents_may_be_a_set_for_each_query() -> None:
+    """As sentence-transformers holds them."""
+    relevant = {"1": {"d1", "d9"}, "2": frozenset({"d1"})}
+    for given in (relevant, {"gold": relevant}):
+        [labeling] = as_labelings(given)
+        rows = [*labeling.table[["query_id", "doc_id", "relevance"]].itertuples(index=False, name=None)]
+        assert sorted(rows) == [("1", "d1", 1), ("1", "d9", 1), ("2", "d1", 1)]
+    with pytest.raises(UsageError, match="a run must be"):
+        as_runs(relevant)

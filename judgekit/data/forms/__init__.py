@@ -33,12 +33,14 @@ from judgekit.data.forms.langsmith import LANGSMITH
 from judgekit.data.forms.lists import DICT, DPR
 from judgekit.data.forms.llamaindex import LLAMAINDEX
 from judgekit.data.forms.mlflow import MLFLOW
+from judgekit.data.forms.predictions import MTEB, PREDICTIONS
 from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import Tool, at
+from judgekit.data.forms.topics import TOPICS
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -54,9 +56,9 @@ TOOLS: Final[tuple[Tool, ...]] = (*(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK
 FORMS: Final = {
     form.name: form
     for form in (
-        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TREC, TSV, CSV),
+        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
         *(tool.form() for tool in TOOLS),
-        *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which a file is held against them."""

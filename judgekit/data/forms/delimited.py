@@ -17,9 +17,13 @@ from judgekit.spec import Value
 
 
 def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[DataRecord]:
-    """Read the lines of a TREC run or qrels file, with any white space between the columns."""
+    """Read the lines of a TREC run or qrels file, with any white space between the columns; see `commented`."""
+    begun = False
     for line in lines(path, expected):
         words = _WORD.findall(line.text)
+        begun = begun or not _is_comment(line.text)
+        if not begun:
+            continue
         if words and len(words) != len(columns):
             reason = f"has {len(words)} columns, expected {len(columns)}: {expected}; it reads {line.text[:80]!r}"
             if line.number == 1 and len(words) in _PLACES:
@@ -34,6 +38,9 @@ _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 _PLACES: Final = {6: 4, 4: 3}
 """Where in a row of a TREC run (six columns) and of qrels (four) its number stands."""
 _LOOKED_AT: Final = 20
+_TELLS_RANKS: Final = 3
+_QRELS: Final = 4
+"""Columns of qrels."""
 _CUT_OFF: Final = 60_000
 """Bytes of a beginning from which its last row may be cut off."""
 
@@ -41,21 +48,65 @@ _CUT_OFF: Final = 60_000
 def _is_trec(beginning: Beginning) -> bool:
     """Return whether the first row, no header, and most rows are those of a TREC run or of qrels."""
     rows = _first_rows(beginning)
-    place = _PLACES.get(len(rows[0])) if rows else None
-    if place is None:
-        return False
-    fitting = [len(row) == len(rows[0]) and NUMBER.fullmatch(row[place]) is not None for row in rows]
+    fitting = [len(row) == len(rows[0]) and _fits(row) for row in rows] or [False]
     # Most rows, not all: a damaged row is for the reader to name, not a reason to doubt the form.
     return fitting[0] and 2 * sum(fitting) > len(rows)
 
 
-def _first_rows(beginning: Beginning) -> list[list[str]]:
+def commented(start: bytes) -> int:
+    """Return how many lines of comments a file begins with, which ir_metadata and TIRA write in front of runs."""
+    rows = start.split(b"\n")
+    return next((number for number, row in enumerate(rows) if not _is_comment(row.decode(errors="replace"))), 0)
+
+
+def _is_comment(row: str) -> bool:
+    # The id of a query may begin so, too.
+    return row.startswith("#") and not _fits(_WORD.findall(row))
+
+
+def _fits(row: Sequence[str]) -> bool:
+    """Return whether cells are those of a row of a TREC run or of qrels: as many, a number in its place."""
+    place = _PLACES.get(len(row))
+    return place is not None and NUMBER.fullmatch(row[place]) is not None
+
+
+def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
     """Return the cells of the first rows: between tabs if there is one in a row, else between white space."""
     rows = beginning.start.decode(errors="replace").splitlines()
     # The last row that was looked at is perhaps only a part of one.
     if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
         rows.pop()
-    return [row.split("\t") if "\t" in row else row.split() for row in rows[:_LOOKED_AT] if row.strip()]
+    rows = [row for row in rows if row.strip()][commented(beginning.start) :]
+    separators = [delimiter or ("\t" if "\t" in row else None) for row in rows[:_LOOKED_AT]]
+    return [row.split(separator) for row, separator in zip(rows, separators, strict=False)]
+
+
+def subtopics(beginning: Beginning) -> int:
+    """Return how many values the second column of qrels has for the query with the most, if these are several; else 0.
+
+    It is 0 or Q0 throughout in most files; diversity tasks name the subtopic there that a judgment is about.
+    """
+    named: dict[str, set[str]] = {}
+    for row in beginning.start.decode(errors="replace").splitlines():
+        words = row.split()
+        if len(words) == _QRELS:
+            named.setdefault(words[0], set()).add(words[1])
+    most = max(map(len, named.values()), default=0)
+    return most if most > 1 else 0
+
+
+def ranked_lists(beginning: Beginning, delimiter: str) -> bool:
+    """Return whether rows of three cells without a header are a run as MS MARCO's: query, doc and rank.
+
+    The ranks of each list count from 1 on, at least to 3 in one of them: scores descend, and grades do not count.
+    """
+    ranks: dict[str, int] = {}
+    for row in _first_rows(beginning, delimiter):
+        query, _, rank = row if len(row) == 3 else ("", "", "")
+        ranks[query] = ranks.get(query, 0) + 1
+        if rank.strip() != str(ranks[query]):
+            return False
+    return max(ranks.values(), default=0) >= _TELLS_RANKS
 
 
 class PlainQuotes(DataError):

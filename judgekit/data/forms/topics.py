@@ -1,0 +1,75 @@
+"""``topics``: TREC's topics, tagged as SGML (``<top>``) or as XML (``<topic number="1">``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Final
+
+from judgekit.data.records import DataRecord
+from judgekit.data.streams import Beginning, text_of
+from judgekit.errors import DataError
+from judgekit.registry import DataForm
+
+_FIRST: Final = re.compile(
+    rb"(?:<\?xml[^>]*>|<!--.*?-->|<(?:topics|xml|trec\w*)\b[^>]*>|\s)*<top(?:ic)?[\s>]", re.I | re.S
+)
+_TOPIC: Final = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?:</\1\s*>|(?=<\1[\s>])|\Z)", re.I | re.S)
+_FIELD: Final = re.compile(r"<([A-Za-z][\w-]*)\b[^>]*>")
+_END: Final = re.compile(r"</[A-Za-z][\w-]*\s*>")
+_NUMBER: Final = re.compile(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)[\"']", re.I)
+_NAMES: Final = {
+    **dict.fromkeys(("num", "number", "id", "qid"), "query_id"),
+    **{"desc": "description", "narr": "narrative"},
+}
+_LABELS: Final = {
+    "query_id": "Number",
+    "title": "Topic",
+    "description": "Description",
+    "narrative": "Narrative",
+}
+"""What old topics repeat in front of a field, whose tag they do not close."""
+
+
+def _topics(path: Path) -> Iterator[DataRecord]:
+    text = text_of(path)
+    for found in _TOPIC.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        fields = {}
+        if number := _NUMBER.search(found[2] or ""):
+            fields["query_id"] = number[1].strip()
+        tags = list(_FIELD.finditer(found[3]))
+        for tag, following in zip(tags, [*tags[1:], None], strict=False):
+            name = _NAMES.get(tag[1].lower(), tag[1].lower())
+            content = found[3][tag.end() : following.start() if following else None]
+            label = re.match(rf"\s*{_LABELS[name]}\s*:", content) if name in _LABELS else None
+            if name in fields:
+                raise DataError(f"this topic has two fields <{tag[1]}>: keep one of them", path, line)
+            fields[name] = _one_line(content[label.end() if label else 0 :])
+        # Under other names, query and question, a topic may have two texts: which one is asked the user says.
+        text_of_topic = fields.get("title") if tags else _one_line(found[3])
+        if text_of_topic:
+            fields["text"] = text_of_topic
+        if not fields.get("query_id"):
+            raise DataError('this topic has no number: expected <num>, or <topic number="…">', path, line)
+        yield DataRecord(line, fields)
+
+
+def _one_line(content: str) -> str:
+    return " ".join(unescape(_END.sub(" ", content)).split())
+
+
+def _is_topics(beginning: Beginning) -> bool:
+    return _FIRST.match(beginning.start) is not None
+
+
+TOPICS: Final = DataForm(
+    "topics",
+    _topics,
+    ("query",),
+    begins=(b"<",),
+    marks=_is_topics,
+    example="<top>\n<num> Number: 1\n<title> Who?\n</top>\n",
+)
