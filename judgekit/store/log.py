@@ -13,7 +13,6 @@ import os
 import sqlite3
 import struct
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -74,9 +73,8 @@ class Log:
     def current(self) -> list[Frame]:
         """The frames of the last round; later ones are leftovers of earlier rounds."""
         salts = _HEAD.unpack(self.head)[4:6]
-        if not self.whole:
-            beginnings = [salts, *(frame.salts for frame in self.frames[:2])]
-            salts = Counter(beginnings).most_common(1)[0][0]
+        if not self.whole and self.frames:
+            salts = self.frames[0].salts
         return [frame for frame in self.frames if frame.salts == salts]
 
     @property

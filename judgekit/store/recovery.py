@@ -1,9 +1,8 @@
 """Reads what SQLite still reads of damaged files.
 
 It reads a copy, in which the images of the log stand in their places, whatever their checksums, under a new head of the
-file. SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. They are walked
-through by their numbers, in spans: one that cannot be read to its end is halved, until only what is damaged is left
-out. The last resort is to call each page with rows a table of its own, which SQLite then reads.
+file. SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. If rows are
+missing then, each page that holds rows is called a table of its own, which SQLite reads.
 
 Nothing is believed unseen: the caller checks each record, which holds its own identity and checksum.
 """
@@ -23,59 +22,35 @@ from judgekit.store.rows import ERRORS, connect
 # Bytes of the smallest row: a damaged number of rows that no file of this size can hold is not believed.
 _LEAST: Final = 64
 
-# One of these is mostly whole. Without the highest number all that the file might hold is tried, for seconds.
-_HIGHEST: Final = (
-    "SELECT max(rowid) FROM Cache NOT INDEXED",
-    "SELECT max(rowid) FROM Cache INDEXED BY Cache_expire_time WHERE expire_time IS NULL",
-    "SELECT max(rowid) FROM Cache INDEXED BY Cache_key_raw",
-)
-
-_SPAN: Final = (
+_ROWS: Final = (
     "SELECT rowid, CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache NOT INDEXED"
-    " WHERE rowid BETWEEN ? AND ? AND typeof(key) = 'text' AND value NOT NULL ORDER BY rowid"
+    " WHERE typeof(key) = 'text' AND value NOT NULL ORDER BY rowid"
 )
 
 
-def rows_counted(connection: sqlite3.Connection) -> int | None:
-    """Return how many rows diskcache counted; None if that cannot be read."""
+def rows_counted(connection: sqlite3.Connection, size: int) -> int | None:
+    """Return how many rows diskcache counted in a file of so many bytes; None if that cannot be read."""
     with suppress(*ERRORS, TypeError):
         (counted,) = connection.execute("SELECT value FROM Settings NOT INDEXED WHERE key = 'count'").fetchone()
-        if isinstance(counted, int) and 0 <= counted <= _most_rows(connection):
+        if isinstance(counted, int) and 0 <= counted <= size // _LEAST:
             return counted
     return None
 
 
-def readable_rows(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (key, stored bytes) of every row that can be read."""
-    most = _most_rows(connection)
-    highest = 0
-    for query in _HIGHEST:
-        with suppress(*ERRORS):
-            highest = max(highest, connection.execute(query).fetchone()[0] or 0)
-    failures = 0
-    spans = [(0, highest or most)]
-    while spans and failures <= 2 * most:  # a damaged number may make a span longer than the file can fill
-        low, high = spans.pop()
+def rows_of_table(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, stored bytes) of the rows up to what is damaged, from both ends."""
+    for order in ("ASC", "DESC"):
+        before: int | None = None
         try:
-            for number, key, value in connection.execute(_SPAN, (low, high)):
-                if number < low:  # damaged pages lead round in circles
-                    raise sqlite3.DatabaseError("its rows are out of order")
-                low = number + 1
+            for number, key, value in connection.execute(f"{_ROWS} {order}"):
+                if before is not None and (number <= before) == (order == "ASC"):
+                    break  # damaged pages lead round in circles
+                before = number
                 yield key, value
+            else:
+                return
         except ERRORS:
-            failures += 1
-            if low < high:
-                middle = (low + high) // 2
-                spans += [(middle + 1, high), (low, middle)]
-
-
-def _most_rows(connection: sqlite3.Connection) -> int:
-    """Return how many rows a file of this size can hold; 0 if its first page is damaged."""
-    with suppress(*ERRORS):
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-        return int(pages * size) // _LEAST
-    return 0
+            continue
 
 
 _SIZES: Final = (8192, 4096)
@@ -146,16 +121,7 @@ def rows_of_pages(copy: Path, page_size: int) -> Iterator[tuple[bytes, bytes]]:
         for number in with_rows:
             connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'Cache'", (number,))
             connection.execute(f"PRAGMA schema_version = {number}")  # SQLite reads the list of tables again
-            for order in ("ASC", "DESC"):  # up to a damaged row from both sides
-                query = (
-                    "SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache"
-                    f" WHERE typeof(key) = 'text' AND value NOT NULL ORDER BY rowid {order}"
-                )
-                try:
-                    yield from connection.execute(query)
-                    break
-                except ERRORS:
-                    continue
+            yield from rows_of_table(connection)
 
 
 def _first_page(file: Path, page_size: int) -> bytes:

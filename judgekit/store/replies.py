@@ -21,7 +21,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -35,7 +35,7 @@ from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
 from judgekit.store import log, tally
 from judgekit.store.records import Record, looked_up
-from judgekit.store.recovery import lay_out, page_sizes, readable_rows, rows_counted, rows_of_pages
+from judgekit.store.recovery import lay_out, page_sizes, rows_counted, rows_of_pages, rows_of_table
 from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, make_file, said
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
@@ -263,11 +263,11 @@ class Store:
             lay_out(damaged, copy, page_size)
             with closing(connect(copy, "mode=ro")) as rows:
                 rows.execute("PRAGMA writable_schema = ON")  # reads a file that was cut off, which SQLite else refuses
-                counted = rows_counted(rows)
+                counted = rows_counted(rows, copy.stat().st_size)
                 if counted is not None:
                     counts.append(counted)
                 if not saved:
-                    self._save(readable_rows(rows), saved)
+                    self._save(rows_of_table(rows), saved)
             if not counts or len(saved) < max(counts) or log.read_log(damaged):
                 self._save(rows_of_pages(copy, page_size), saved)
             if counts and len(saved) >= max(counts):
@@ -277,8 +277,8 @@ class Store:
     def _save(self, rows: Iterator[tuple[bytes, bytes]], saved: set[str]) -> None:
         """Store those rows that are whole, and add their names to those that are saved."""
         while part := list(islice(rows, _PART)):
-            values = _whole_rows(part)
-            self._add({name: value for name, value in values.items() if name not in saved})
+            values = _whole_rows(part, saved)
+            self._add(values)
             saved.update(values)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
@@ -439,14 +439,16 @@ def _name(record: Record) -> str:
     return record.key if record.reply is not None else _WAITING + record.key
 
 
-def _whole_rows(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes | str]:
-    """Return those rows of a damaged file that are whole, by name."""
+def _whole_rows(rows: Iterable[tuple[bytes, bytes]], saved: Collection[str]) -> dict[str, bytes | str]:
+    """Return those rows of a damaged file that are whole and not saved yet, by name."""
     whole: dict[str, bytes | str] = {}
     for key, value in rows:
         with suppress(ValueError):
             name = key.decode()
+            if name in saved:
+                continue
             if name.startswith(_SUBMITTED):
-                whole[name] = value.decode()
+                whole.setdefault(name, value.decode())
             else:
-                whole[_name(Record.parse(value))] = value
+                whole.setdefault(_name(Record.parse(value)), value)
     return whole
