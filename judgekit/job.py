@@ -57,7 +57,11 @@ class Job(Generic[T]):
 
     def plan(self) -> dict[str, Plan]:
         """Count what it would send, by stage and, under ``all``, together."""
-        return count(self.asks, self.asking.cache, again=self.asking.ask_again is not None)
+
+        def note(text: str) -> None:
+            self.asking.progress(Event("inputs", 0, None, note=text))
+
+        return count(self.asks, self.asking.cache, again=self.asking.ask_again is not None, note=note)
 
     def part(self, number: int, of: int) -> dict[str, Usage]:
         """Have a part answered into the store, with its share of the budget and of the servers' limits.
@@ -198,10 +202,17 @@ def forget_unread(units: Iterable[StageUnit], asking: Asking) -> None:
     asking.progress(Event("inputs", 0, None, note=f"{many} could not be read{again}"))
 
 
-def count(asks: Asks, cache: str | Path | None = None, *, again: bool = False) -> dict[str, Plan]:
+def count(
+    asks: Asks,
+    cache: str | Path | None = None,
+    *,
+    again: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> dict[str, Plan]:
     """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent.
 
-    With ``again`` the stored replies that could not be read count as missing.
+    With ``again`` the stored replies that could not be read count as missing. ``note`` is told what the store has to
+    say, for example that replies are gone.
     """
     # Imported here: whoever labels or answers counts nothing.
     from judgekit.client.waves import planned
@@ -211,7 +222,7 @@ def count(asks: Asks, cache: str | Path | None = None, *, again: bool = False) -
     with ExitStack() as opened:
         lookup: Lookup = lambda _: {}  # noqa: E731  # nothing is stored yet
         if has_store(path):
-            lookup = opened.enter_context(closing(Store(path, readonly=True))).get_many
+            lookup = opened.enter_context(closing(Store(path, readonly=True, note=note))).get_many
         if again:
             lookup = _without_unread(asks, lookup)
         plans = {name: planned(units(), AllStages(), lookup) for name, units in asks.items()}

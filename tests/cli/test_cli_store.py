@@ -101,3 +101,13 @@ def test_verify_says_when_a_loss_cannot_be_checked(judgekit, finished):
     assert "cannot be checked" not in judgekit("cache", "verify", code=0).out
     (finished / "store" / "cache.db-count").unlink()
     assert "whether replies are gone cannot be checked" in judgekit("cache", "verify", code=0).out
+
+
+def test_a_dry_run_and_a_run_say_that_stored_replies_are_gone(judgekit, finished):
+    count = finished / "store" / "cache.db-count"
+    number, rows, ever = count.read_text().split()
+    count.write_text(f"{number:>12} {rows:>16} {int(ever) + 7:>16}\n")
+    for options in (["--dry-run"], ["--overwrite"]):
+        said = judgekit(*RUN, *options)
+        assert "7 fewer than were stored: its log (cache.db-wal) is gone" in said.err, options
+    assert "fewer" not in judgekit(*RUN, "--overwrite").err
