@@ -243,7 +243,7 @@ def _peers() -> str:
             (
                 row.get("named", " ".join(folder.name.rsplit("-", 1))),
                 "; ".join(pairs),
-                f"`{row['options']}`" if row["options"] else "",
+                (f"`{row['options']}`" if row["options"] else "") + ("; labels 0 and 1" if row.get("binary") else ""),
                 row["ties"],
                 row["queries"],
                 row["own"],
