@@ -108,6 +108,54 @@ def test_what_chroma_found_keeps_its_ids(file):
             assert [doc.text for doc in docs.get(row["ids"][0])] == row["documents"][0]
 
 
+def test_what_qdrant_found_keeps_the_ids_of_its_payload():
+    for run in RUNS:
+        path = EXPORTS / "qdrant-1.20.0" / f"points-{run}.json"
+        rows = json.loads(path.read_text())
+        assert recognise(path).form.name == "qdrant"
+        assert recognise(path).kinds == ("query", "doc", "run", "answer")
+        lists, docs, queries = read_run(path), read_docs(path), read_queries(path)
+        for question, row in zip(QUESTIONS, rows, strict=True):
+            stored = [point["payload"] for point in row["points"]]
+            assert lists.top(question.id) == [payload["doc_id"] for payload in stored]
+            assert [doc.text for doc in docs.get(lists.top(question.id))] == [payload["text"] for payload in stored]
+            assert (queries[question.id].text, queries[question.id].answers) == (question.text, (question.reference,))
+
+
+def hit(number, **more):
+    return {"_index": "halls", "_id": f"e{number}", "_score": 9.5 - number, **more}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_hits_of_elasticsearch_are_a_list_and_its_passages(wrapped, tmp_path):
+    """Generated as the documentation of the search API shows it: the server was not run."""
+
+    def rows(**sources):
+        lines = []
+        for question in QUESTIONS[:3]:
+            found = [hit(n, **{name: source(n) for name, source in sources.items()}) for n in (2, 0, 1)]
+            said = {"took": 3, "timed_out": False, "hits": {"total": {"value": 3}, "max_score": 7.5, "hits": found}}
+            lines.append(
+                {"query_id": question.id, "question": question.text, **({"response": said} if wrapped else said)}
+            )
+        (tmp_path / "hits.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return tmp_path / "hits.jsonl"
+
+    path = rows(_source=lambda n: {"text": f"Passage {n}.", "title": "T"})
+    assert (recognise(path).form.name, recognise(path).kinds) == ("elasticsearch", ("query", "doc", "run"))
+    assert read_run(path).top("001") == ["e2", "e0", "e1"]
+    assert [(doc.doc_id, doc.text) for doc in read_docs(path)] == [(f"e{n}", f"Passage {n}.") for n in (2, 0, 1)]
+    path = rows(_source=lambda n: {"doc_id": f"d{n}", "content": f"Passage {n}."})
+    assert read_run(path).top("001") == ["d2", "d0", "d1"], "the id that the document has itself"
+    assert [doc.doc_id for doc in read_docs(path)] == ["d2", "d0", "d1"]
+    path = rows()
+    assert recognise(path).kinds == ("query", "run"), "without their sources"
+    assert read_run(path).top("000") == ["e2", "e0", "e1"]
+    path.write_text(path.read_text().replace('"hits": [', '"hits": [5, '))
+    with pytest.raises(DataError, match=r"line 1: 'hits.hits' must be a list of objects|'response.hits.hits' must be"):
+        read_run(path)
+
+
 def test_rows_of_ragelo_are_answers_of_agents_and_no_references():
     path = EXPORTS / "ragelo-0.7.0"
     content = recognise(path / "answers.csv")

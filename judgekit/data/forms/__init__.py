@@ -38,6 +38,7 @@ from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.sheets import PARQUET, XLSX
+from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import Tool, at
 from judgekit.data.forms.topics import TOPICS
@@ -51,13 +52,15 @@ from judgekit.spec import Spec, run_file, split_file, user_code
 __all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
            "inside", "nested_form", "records", "telling"]  # fmt: skip
 
-TOOLS: Final[tuple[Tool, ...]] = (*(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, LLAMAINDEX),)
+TOOLS: Final[tuple[Tool, ...]] = (
+    *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
+)
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(tool.form() for tool in TOOLS),
+        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH)),
         *(PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }

@@ -21,7 +21,7 @@ _SHOWN: Final = re.compile(r"\s*page_content=['\"]")
 """How LangChain shows a document."""
 _SOURCES: Final = ("source", "file_path")
 """Where loaders of LangChain and LlamaIndex write the path of the file that a passage is of."""
-_IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
+IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
 
 
 def content_id(title: str, text: str) -> str:
@@ -64,7 +64,7 @@ def passage_of(item: Any) -> dict[str, Any]:
     if text is None and isinstance(resource, Mapping):  # LlamaIndex' JSON since 0.12
         text = resource.get("text")
     meta = meta if isinstance(meta, Mapping) else {}
-    passage = {"id": get(*_IDS), "title": get("title") or meta.get("title"), "text": text}
+    passage = {"id": get(*IDS), "title": get("title") or meta.get("title"), "text": text}
     for page in (get("page_id"), *(meta.get(name) for name in _SOURCES)):
         if isinstance(page, str) and page.strip():
             # An id has no white space: as folders of texts name their files.
