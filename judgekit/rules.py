@@ -127,6 +127,8 @@ class DeclaredOutcome:
         assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
             compared by the difference of their means.
         cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
+        drawn: ``random`` if the questions whose answers are rated were drawn at random from all: a labeling that scores
+            the other answers, too, then counts, corrected by the ratings.
 
     Raises:
         UsageError: the scale is unknown.
@@ -136,6 +138,7 @@ class DeclaredOutcome:
     scale: str | None = None
     assigned: Literal["random"] | None = None
     cluster: str | None = None
+    drawn: Literal["random"] | None = None
 
     def __post_init__(self) -> None:
         check_settings(self)

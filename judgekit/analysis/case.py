@@ -26,6 +26,7 @@ from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates, on_common_cases
 from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
+from judgekit.analysis.partly_rated import PartlyRated
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
@@ -147,6 +148,7 @@ class Case:
         sampled: what several answers to a question say of chance; None where each has one.
         rows: which rows the questions of the panel stand for.
         repeats: how many rows and questions there are; None where the texts of questions are not known.
+        partly: people's ratings of some questions beside a labeling that scores all; None where all are rated.
     """
 
     primary: Primary
@@ -165,6 +167,7 @@ class Case:
     sampled: Sampled | None = None
     rows: QuestionRows = field(default_factory=QuestionRows)
     repeats: Repeats | None = None
+    partly: PartlyRated | None = None
 
     @property
     def target(self) -> str:
@@ -247,6 +250,13 @@ class Case:
             return self.unpaired.best
         if self.graded is not None and self.graded.decides:
             return self.graded.best
+        if self.partly is not None and self.partly.decides:
+            return self.partly.found.best
+        return self.by_answers
+
+    @cached_property
+    def by_answers(self) -> Best:
+        """Which run may be the best by the answers whose quality is known alone."""
         quality = self.panel.quality[:, self.answered]
         return compared_with_best(
             quality,

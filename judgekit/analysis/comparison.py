@@ -13,6 +13,7 @@ import pandas as pd
 
 from judgekit.analysis.background import Background
 from judgekit.analysis.case import Case
+from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.collect import Collector
 from judgekit.analysis.decision import Decision, decide_on, no_decision
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
@@ -20,8 +21,9 @@ from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.known import Known
 from judgekit.analysis.leakage import same_by_construction
-from judgekit.analysis.measures import best_measures, cutoff_of
+from judgekit.analysis.measures import best_measures, cutoff_of, known_measure, spelled_as
 from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
+from judgekit.analysis.partly_rated import MOST, PartlyRated, partly_rated
 from judgekit.analysis.primary import FIND_QUESTIONS, USES, Primary, choose_primary
 from judgekit.analysis.repeats import QuestionRows, texts_in
 from judgekit.analysis.samples import Sampled, column_of, means_of, sampled
@@ -223,6 +225,7 @@ class _Comparing:
     notes: list[str] = field(default_factory=list)
     ratings: pd.DataFrame = field(default_factory=pd.DataFrame)
     samples: pd.DataFrame | None = None
+    scored: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
         """Return the comparison of two tables."""
@@ -233,6 +236,7 @@ class _Comparing:
         self.background = known.with_needs(self.background)
         scores, quality = self._tables(given_scores, given_quality)
         scores, quality = self._without_unanswerable(scores, quality)
+        self.scored = scores
         one_mode = of_mode(quality, self.mode)
         inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.notes, self.questions)
         self._merge_background(inputs.rows)
@@ -465,7 +469,48 @@ class _Comparing:
             rows=inputs.rows,
             repeats=self._repeats(inputs),
         )
-        return decide_on(case)
+        partly = None
+        if case.unpaired is None and case.graded is None:
+            partly = self._partly_rated(work)
+        if self.outcome.drawn is not None and partly is None:
+            self.notes.append(
+                "No labeling is corrected by the rated questions. That takes at least 5 of them with ratings of all"
+                " runs' answers, unrated ones beside them, and a labeling with a score for nearly all answers that"
+                " follows the ratings."
+            )
+        return decide_on(replace(case, partly=partly))
+
+    def _partly_rated(self, work: Collector) -> PartlyRated | None:
+        """Return what ratings of some questions say beside a labeling that scores all; None where all are rated."""
+        panel, inputs = work.primary[0], work.inputs
+        rated = np.isfinite(panel.quality).all(axis=0)
+        ids = self.scored["query_id"].unique()
+        drawn = self.outcome.drawn is not None
+        if len(panel.runs) < 2 or not rated.any() or rated.sum() >= len(ids):
+            return None
+        if not drawn and rated.sum() >= MOST * len(ids):
+            return None
+        named_so = [name for name in panel.labelings if name not in self.background.controls]
+        rows = self.scored[self.scored["labeling"].isin(named_so) & self.scored["run"].isin(panel.runs)]
+        spelled = spelled_as(panel.measure, {*rows["measure"].unique()})
+        rows = inputs.rows.merged(rows[(rows["measure"] == spelled) & (rows["query_id"] != ALL)])
+        queries = sorted(rows["query_id"].unique())
+        known = known_measure(panel.measure)
+        sign = -1 if known is not None and known.lower_is_better else 1
+        scores: dict[str, Floats] = {}
+        for name, of_labeling in rows.groupby("labeling"):
+            wide = of_labeling.pivot(index="run", columns="query_id", values="value")
+            scores[str(name)] = sign * wide.reindex(index=list(panel.runs), columns=queries).to_numpy(np.float64)
+        quality = pd.DataFrame(panel.quality, panel.runs, panel.queries).reindex(columns=queries)
+        units = inputs.rows.units(queries, self.groups)
+        return partly_rated(
+            panel.runs,
+            quality.to_numpy(np.float64),
+            scores,
+            drawn=drawn,
+            groups=None if units is None else np.unique(units, return_inverse=True)[1],
+            confidence=self.rules.confidence,
+        )
 
     def _sampled(self, cell: Primary, runs: Sequence[str], rows: QuestionRows) -> Sampled | None:
         """Return what several answers to a question say of chance; None where each has one."""

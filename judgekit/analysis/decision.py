@@ -18,6 +18,7 @@ from judgekit.analysis.failing import ON_QUESTIONS_THAT_FAIL
 from judgekit.analysis.graded import claims as graded_claims
 from judgekit.analysis.keeping import BIASES, KEEP, ON_EACH_LABELING, ON_THE_LABELS_TO_KEEP, about_labels
 from judgekit.analysis.nesting import nested
+from judgekit.analysis.partly_rated import claims as partly_claims
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
 from judgekit.analysis.samples import Sampled, claims as sample_claims
 from judgekit.analysis.shipping import (
@@ -205,6 +206,8 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
     checked = case.graded is not None and case.graded.decides
     if case.graded is not None:
         yield from graded_claims(case.graded, case.primary.metric, CHOICE)
+    if case.partly is not None:
+        yield from partly_claims(case.partly, case.by_answers, CHOICE)
     # Grades by people take away what an LLM's rating leaves open.
     if case.declared.caution and not checked:
         yield Claim("caution", case.declared.caution, line=first, rank=-2)

@@ -135,7 +135,10 @@ def _only(case: Case, choices: Sequence[_Choice]) -> Claim:
     high = min(max(float(ahead.min()), lead), 100.0)
     best = f"Ship {leader.run}: it is shown to be the best of {len(choices)}"
     interval = f"{lead:.1f} points ahead of the next ({low:.1f} to {high:.1f})"
-    sentence = f"{best}, {interval}. Labels are not needed for this choice."
+    sentence = f"{best}, {interval}."
+    # Where ratings correct the scores of a labeling, these do decide.
+    if case.partly is None or not case.partly.decides:
+        sentence += " Labels are not needed for this choice."
     return Claim(CHOICE, sentence, leader.run, value=lead, low=low, high=high, shown=True, line="Choose", rank=1)
 
 
