@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from judgekit.jobs.chunks import chunks as chunks
     from judgekit.jobs.guard.gate import Guarded as Guarded, guard as guard
     from judgekit.jobs.guard.passing import Gate as Gate
+    from judgekit.jobs.judge_test import judge_test as judge_test
     from judgekit.labelers.base import Labeler as Labeler
     from judgekit.metrics import Measure as Measure, measure as measure
     from judgekit.registry import register as register
@@ -81,6 +82,7 @@ _HOMES = {
         "jobs.chunks": "chunks",
         "jobs.guard.gate": "Guarded guard",
         "jobs.guard.passing": "Gate",
+        "jobs.judge_test": "judge_test",
         "labelers.base": "Labeler",
         "metrics": "Measure measure",
         "registry": "register",

@@ -16,6 +16,7 @@ from judgekit.cli.audit import audit
 from judgekit.cli.batch import batch
 from judgekit.cli.chunks import carry, chunks
 from judgekit.cli.guard import guard
+from judgekit.cli.judge_test import judge_test
 from judgekit.cli.nuggets import nuggets
 from judgekit.cli.traces import traces
 from judgekit.console.help import group
@@ -30,7 +31,7 @@ ABOUT: Final = (
 COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
     "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.choose, flow.report, annotate, build),
     "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
-    "More": (audit, batch, carry, chunks, guard, nuggets, traces),
+    "More": (audit, batch, carry, chunks, guard, judge_test, nuggets, traces),
     "Plug-ins": (),
     "Tools": (tools.trust, tools.check_endpoint, tools.list_, tools.convert, tools.cache),
 }

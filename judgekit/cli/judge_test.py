@@ -1,0 +1,57 @@
+"""``judge-test``: whether a judge is fit to label, by people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judgekit.console.jobs import AskOptions
+from judgekit.console.options import DocsFile, QueriesFile, Runs, named
+from judgekit.console.printing import say
+from judgekit.data.result_files import ResultFiles
+
+
+def judge_test(
+    spec: Annotated[str, typer.Argument(help="Labeler, e.g. judge or 'judge(prompt=graded)'.")],
+    qrels: Annotated[Path, typer.Option(metavar="QRELS", help="Labels by people.")],
+    queries: QueriesFile,
+    docs: DocsFile,
+    run: Runs = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Card to write (JSON).")] = Path("judge-card.json"),
+    *,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
+    pairs: Annotated[
+        int, typer.Option(min=1, help="Number of pairs to label, about: whole questions are drawn.")
+    ] = 500,
+    measure: Annotated[str, typer.Option(help="Measure that runs are ordered by.")] = "nDCG@5",
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    asked: AskOptions,
+) -> None:
+    r"""Test whether a judge is fit to label, by people's labels; write a card of what it showed.
+
+    Draws questions, labels their pairs, and says what share of relevant and of other pairs it calls relevant, kappa and
+    alpha where people judged both ways, the order of the runs, and what a thousand pairs take. A judge whose first 20
+    labels are all the same is stopped (exit code 1).
+
+    Examples:
+        judgekit judge-test judge --qrels people.qrels --queries queries.jsonl --docs docs.jsonl --run bm25.trec \\
+            --run dense.trec --endpoint http://localhost:8000/v1 --model my-model
+    """
+    from judgekit.data.manifest import by_role
+    from judgekit.job import Job, job
+    from judgekit.jobs.judge_test import Fitness, judge_test as test, write_card
+
+    runs = named(run, "--run")
+    files = ResultFiles.beside(out, roles=by_role(queries, docs or [], runs) | {"qrels": qrels})
+
+    @job
+    def card(*args: Any, **options: Any) -> Job[Fitness]:
+        return test.job(*args, **options).writing(files, lambda fitness, _: write_card(fitness, out))
+
+    settings = {"depth": depth, "pairs": pairs, "measure": measure, "seed": seed}
+    fitness = asked.carry_out(card, spec, qrels=qrels, queries=queries, docs=docs, runs=runs or None, **settings)
+    say(*fitness.lines, f"card: {out}")
+    if fitness.stopped:
+        raise typer.Exit(1)

@@ -1,0 +1,360 @@
+"""Is a judge fit to label? It labels what runs retrieved for some questions that people judged, and is compared.
+
+Questions are drawn at random, each with all of its pairs, so that shares, agreement and the order of the runs are about
+the same questions. A judge whose first labels are all the same is stopped: more of them would say no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from judgekit import __version__
+from judgekit.analysis.agreement import agreement
+from judgekit.client.asking import UNLIMITED, Asking
+from judgekit.client.stages import StageUnit
+from judgekit.collection import Collection
+from judgekit.context import context_of
+from judgekit.data.documents import Unit
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_labelings
+from judgekit.data.labelings import Labeling
+from judgekit.data.result_files import ResultFiles
+from judgekit.data.runs import Run
+from judgekit.data.tables import Status, stacked
+from judgekit.errors import DataError, UsageError
+from judgekit.job import Job, job
+from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.human import wilson
+from judgekit.labelling import label_pool
+from judgekit.metrics import evaluate
+from judgekit.wire.types import Endpoint
+
+if TYPE_CHECKING:
+    from judgekit.client.session import Session
+
+FIRST: Final = 20
+"""Labels after which a judge is stopped that has said the same of all of them."""
+_PEOPLE: Final = "people"
+_RESAMPLES: Final = 1000
+_MEASURE: Final = "nDCG@5"
+
+
+class Share(NamedTuple):
+    """How many of some pairs the judge calls relevant, with the 95 % Wilson interval of the share."""
+
+    of: int = 0
+    called: int = 0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval."""
+        return wilson(self.called, self.of)
+
+    def told(self, what: str) -> str:
+        """Return it as a sentence."""
+        if not self.of:
+            return f"People judged no pair {what}."
+        low, high = self.ends
+        ends = f"({low:.0%} to {high:.0%})"
+        return f"Of {self.of:,} pairs that are {what} it calls {self.called / self.of:.0%} relevant {ends}."
+
+
+class Order(NamedTuple):
+    """Kendall's tau-b between the orders of runs by the judge's and people's labels, and its range over questions."""
+
+    tau: float
+    low: float
+    high: float
+    runs: int
+    measure: str
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What a test of a judge showed.
+
+    Attributes:
+        labeler: its spelling.
+        models, prompt, scale: who judges, by which prompt, on which scale.
+        questions, pairs: how many were asked about.
+        missing: pairs without a label.
+        relevant, other: of the pairs that people call relevant, and of those that they call not relevant.
+        yes: of all pairs.
+        agreement: kappa and alpha with people on relevance, each (value, low, high); empty where people did not judge
+            both ways.
+        order: of the runs; None without two runs.
+        per_1000: requests, tokens and money for a thousand pairs, as far as they are known.
+        stopped: why it was stopped; "" if it was not.
+    """
+
+    labeler: str
+    models: tuple[str, ...]
+    prompt: str
+    scale: str
+    questions: int
+    pairs: int
+    missing: int
+    relevant: Share
+    other: Share
+    yes: Share
+    agreement: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    order: Order | None = None
+    per_1000: Mapping[str, float] = field(default_factory=dict)
+    stopped: str = ""
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Yield what it showed, a sentence each."""
+        who = ", ".join(self.models) or "nobody"
+        yield f"{self.labeler} (model: {who}) labelled {self.pairs:,} pairs of {self.questions:,} questions."
+        if self.stopped:
+            yield f"Stopped: {self.stopped}."
+        if self.missing:
+            yield f"{self.missing:,} of them have no label."
+        yield self.relevant.told("relevant by people")
+        if self.other.of:
+            yield self.other.told("not relevant by people")
+        yield f"Of all pairs it calls {self.yes.called / max(self.yes.of, 1):.0%} relevant."
+        for name, (value, low, high) in self.agreement.items():
+            ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
+            yield f"{name.capitalize()} with people: {value:.2f}{ends}."
+        if not self.agreement and not self.other.of:
+            yield "There is no kappa: people did not judge any of these pairs not relevant."
+        if self.order is not None:
+            yield (
+                f"The order of {self.order.runs} runs by {self.order.measure}: tau-b {self.order.tau:.2f} with that by"
+                f" people's labels, {self.order.low:.2f} to {self.order.high:.2f} over resampled questions."
+            )
+        if self.per_1000:
+            told = [f"{value:,.6g} {name.replace('_', ' ')}" for name, value in self.per_1000.items()]
+            yield f"A thousand pairs take {', '.join(told)}."
+
+    def card(self) -> dict[str, Any]:
+        """Return it as plain values; what is not known is None."""
+        held = {"judgekit": "judge card", "version": __version__, **asdict(self)}
+        for name in ("relevant", "other", "yes"):
+            held[name] = getattr(self, name)._asdict()
+        held["order"] = None if self.order is None else self.order._asdict()
+        card: dict[str, Any] = _plain(held)
+        return card
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def write_card(fitness: Fitness, path: Path) -> None:
+    """Write the card as JSON."""
+    path.write_text(json.dumps(fitness.card(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A judge, and the pairs that it is tested on.
+
+    Attributes:
+        labeler: the judge.
+        collection: the drawn questions, their documents and the runs.
+        people: their labels.
+        units: what is asked: the first ones hold relevant and other pairs in turn.
+    """
+
+    labeler: Labeler
+    collection: Collection
+    people: Labeling
+    units: Sequence[Unit]
+
+    async def run(self, session: Session, measure: str) -> Fitness:
+        """Ask, and compare."""
+        name = str(self.labeler.spec)
+        first = await label_pool(self.labeler, self.collection, session, name, self.units[:FIRST])
+        said = first.table.loc[first.table["status"] == Status.OK.value, "relevance"]
+        stopped = ""
+        if len(self.units) > FIRST and len(first.table) == FIRST and said.nunique() <= 1:
+            stopped = f"the first {FIRST} labels are all {said.iloc[0]:g}" if len(said) else "no reply could be used"
+            return self._fitness(first, measure, stopped)
+        rest = await label_pool(self.labeler, self.collection, session, name, self.units[FIRST:])
+        whole = Labeling(name, first.scale, stacked([first.table, rest.table]))
+        # The stage is one, so that the second part's costs are those of both.
+        whole.made = rest.made
+        return self._fitness(whole, measure, stopped)
+
+    def _fitness(self, labeling: Labeling, measure: str, stopped: str) -> Fitness:
+        labels = labeling.table[["query_id", "doc_id", "relevance", "status"]]
+        asked = list(zip(labels["query_id"], labels["doc_id"], strict=True))
+        people = self.people.at(asked)
+        there = (labels["status"] == Status.OK.value).to_numpy()
+        called = labels["relevance"].to_numpy(np.float64) >= labeling.scale.threshold
+        judged = there & ~np.isnan(people)
+        truly = people >= self.people.scale.threshold
+
+        def share(which: np.ndarray[Any, np.dtype[np.bool_]]) -> Share:
+            return Share(int(which.sum()), int((which & called).sum()))
+
+        needs, costs = self.labeler.needs, labeling.made.get("costs", {})
+        per_1000 = {}
+        for cost in ("requests", "prompt_tokens", "completion_tokens", "money"):
+            if costs.get(cost) is not None:
+                per_1000[cost] = 1000 * float(costs[cost]) / max(len(labels), 1)
+        relevant, other = share(judged & truly), share(judged & ~truly)
+        return Fitness(
+            labeler=labeling.name,
+            models=tuple(dict.fromkeys(endpoint.model for endpoint in needs.asked)),
+            prompt=needs.prompt,
+            scale=str(labeling.scale),
+            questions=labels["query_id"].nunique(),
+            pairs=len(labels),
+            missing=int((~there).sum()),
+            relevant=relevant,
+            other=other,
+            yes=share(there),
+            agreement=self._agreement(labeling) if relevant.of and other.of else {},
+            order=None if stopped else self._order(labeling, measure),
+            per_1000=per_1000,
+            stopped=stopped,
+        )
+
+    def _agreement(self, labeling: Labeling) -> dict[str, tuple[float, float, float]]:
+        judge = Labeling(labeling.name, labeling.scale, labeling.table)
+        people = Labeling(_PEOPLE, self.people.scale, self.people.table)
+        table = agreement([judge, people], people=[_PEOPLE]).table
+        found = {}
+        for row in table[table["on"] == "relevance"].to_dict("records"):
+            if row["coefficient"] in ("kappa", "alpha"):
+                found[row["coefficient"]] = (row["value"], row["ci_low"], row["ci_high"])
+        return found
+
+    def _order(self, labeling: Labeling, measure: str) -> Order | None:
+        """Return how alike the runs are ordered; None with fewer than two runs."""
+        from scipy.stats import kendalltau
+
+        runs = self.collection.runs
+        if len(runs) < 2:
+            return None
+        people = Labeling(_PEOPLE, self.people.scale, self.people.table)
+        judge = Labeling("judge", labeling.scale, labeling.table)
+        scores = evaluate(runs, [people, judge], [measure], query_ids=list(self.collection.queries)).values[0]
+        # A question with a score that is undefined under either is left out of both.
+        both = np.isfinite(scores).all(axis=(0, 1))
+        theirs, own = scores[0][:, both], scores[1][:, both]
+        if not both.any():
+            return None
+        drawn = np.random.default_rng(1).multinomial(both.sum(), np.full(both.sum(), 1 / both.sum()), _RESAMPLES)
+        taus = [
+            kendalltau(first, second).statistic
+            for first, second in zip((theirs @ drawn.T).T, (own @ drawn.T).T, strict=True)
+        ]
+        low, high = (np.nan, np.nan) if np.isnan(taus).all() else np.nanquantile(taus, [0.025, 0.975])
+        tau = float(kendalltau(theirs.mean(axis=1), own.mean(axis=1)).statistic)
+        return Order(tau, float(low), float(high), len(runs), measure)
+
+
+@job
+def judge_test(
+    spec: str | Labeler,
+    *,
+    qrels: AsLabelings,
+    queries: AsQueries,
+    docs: AsDocs,
+    runs: AsRuns | None = None,
+    depth: int = 10,
+    pairs: int = 500,
+    measure: str = _MEASURE,
+    seed: int = 1,
+    endpoints: Endpoint | Sequence[Endpoint] | None = None,
+    asking: Asking = UNLIMITED,
+) -> Job[Fitness]:
+    """Test whether a judge is fit to label, by people's labels.
+
+    Args:
+        spec: the labeler, as for `jk.label`; one that labels each pair alone.
+        qrels: people's labels.
+        queries: as for `jk.label`.
+        docs: likewise.
+        runs: likewise; with two or more their order under both labels is compared. Pairs that people judged and no run
+            retrieved are left out. Without runs the pairs are those that people judged.
+        depth: how many documents per run and query are labelled.
+        pairs: about how many pairs are labelled: questions are drawn until they have as many.
+        measure: what the runs are ordered by.
+        seed: of the draw.
+        endpoints: the LLM, or several that the spelling names.
+        asking: up to what cost models are asked, and where replies are kept.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    (people, *others) = as_labelings(qrels)
+    if others:
+        raise UsageError("people's labels are those of one labeling")
+    judged = people.table["query_id"].value_counts()
+    # Without runs the pairs are all those that people judged.
+    if runs is None:
+        depth = int(judged.max())
+    own = Run.from_frame(people.table[["query_id", "doc_id"]].assign(score=0.0), _PEOPLE)
+    collection = Collection.make(queries, docs, {_PEOPLE: own} if runs is None else runs, depth, cache=asking.cache)
+    labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
+    if not labeler.by_pair:
+        raise UsageError(f"{labeler.spec} looks at all documents of a question: name a labeler of single pairs")
+    drawn = _drawn(collection, set(judged.index), pairs, seed)
+    if not drawn:
+        raise DataError("people judged no question of these queries: are both about the same collection?")
+    collection = collection.only(drawn)
+    if runs is None:
+        collection = Collection(collection.queries, collection.docs, (), depth, collection.fields)
+    units = _in_turn(labeler, collection, drawn, people, np.random.default_rng(seed))
+    test = _Test(labeler, collection, people, units)
+
+    async def do(session: Session, _: ResultFiles) -> Fitness:
+        return await test.run(session, measure)
+
+    asked: list[StageUnit] = [(labeler, unit) for unit in units]
+    return Job({f"label {labeler.spec}": partial(iter, asked)}, do, asking, notes=collection.notes)
+
+
+def _drawn(collection: Collection, judged: Set[str], pairs: int, seed: int) -> dict[str, list[str]]:
+    """Return questions that people judged, at random, with the pairs of their pools, until there are enough."""
+    pool = {query_id: docs for query_id, docs in collection.pooled() if query_id in judged and docs}
+    names = sorted(pool)
+    drawn: dict[str, list[str]] = {}
+    count = 0
+    for place in np.random.default_rng(seed).permutation(len(names)):
+        doc_ids = pool[names[place]]
+        if drawn and count + len(doc_ids) > pairs:
+            break
+        drawn[names[place]] = doc_ids
+        count += len(doc_ids)
+    return drawn
+
+
+def _in_turn(
+    labeler: Labeler,
+    collection: Collection,
+    drawn: Mapping[str, list[str]],
+    people: Labeling,
+    rng: np.random.Generator,
+) -> list[Unit]:
+    """Return a unit for each pair: relevant ones and others in turn first, so that few labels show both."""
+    units: list[Unit] = []
+    for query_id, doc_ids in drawn.items():
+        query = collection.queries[query_id]
+        for doc in collection.docs.get(doc_ids):
+            units.extend(labeler.units(query, [doc]))
+    pairs = [(unit.query.query_id, unit.docs[0].doc_id) for unit in units]
+    relevant = people.at(pairs) >= people.scale.threshold
+    order = rng.permutation(len(units))
+    parts = [[int(place) for place in order if relevant[place] == kind] for kind in (True, False)]
+    half = FIRST // 2
+    first = [*parts[0][:half], *parts[1][: FIRST - len(parts[0][:half])]]
+    chosen = set(first)
+    return [units[place] for place in [*first, *(int(place) for place in order if int(place) not in chosen)]]
