@@ -125,9 +125,11 @@ class Session:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, _: object, problem: BaseException | None, __: object) -> None:
         in_flight = self._in_flight.pop(asyncio.get_running_loop(), None)
         if in_flight is not None:  # somebody left a loop over `resolve` before its end
+            if isinstance(problem, JudgekitError):
+                await in_flight.settle(problem)
             await in_flight.aclose()
         self.close()
 
@@ -260,6 +262,10 @@ class Session:
         in_flight.users += 1
         try:
             yield in_flight
+        except JudgekitError as problem:
+            if in_flight.users == 1:
+                await in_flight.settle(problem)
+            raise
         finally:
             stage.wall_s += time.perf_counter() - begun
             in_flight.users -= 1
@@ -529,6 +535,11 @@ class _InFlight:
             for flight in self.flights.values():
                 for work, _ in flight.waiting:
                     work.wake.set()
+
+    async def settle(self, problem: JudgekitError) -> None:
+        """Send nothing more after an error of who asks, and wait for what is in flight, since it is paid for."""
+        self._fail(problem)
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def aclose(self) -> None:
         """Stop what runs, store what came, close all connections."""

@@ -195,17 +195,25 @@ def test_tei_gets_its_texts_after_one_refusal(fault_server: FaultServer, tmp_pat
     assert len(again) == len(labeling)
 
 
-def test_logits_stop_the_labeling_and_cost_nothing_again(fault_server: FaultServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_logits_stop_the_labeling_and_cost_nothing_again(
+    fault_server: FaultServer, tmp_path: Path, concurrency: int
+) -> None:
     make_experiment(tmp_path)
-    fault_server.answer = lambda body, seen: Scripted(200, json.dumps(llama(-4.5)).encode())
-    endpoint = Endpoint("llama", fault_server.base_url, "m", api="rerank", concurrency=1)
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        # The first reply comes while others are in flight.
+        return Scripted(200, json.dumps(llama(-4.5)).encode(), delay_s=0.3 if len(fault_server.seen) > 1 else 0.0)
+
+    fault_server.answer = answer
+    endpoint = Endpoint("llama", fault_server.base_url, "m", api="rerank", concurrency=concurrency)
     with pytest.raises(UsageError, match="set scores=logit"):
         labelled(tmp_path, endpoint)
     stopped = len(fault_server.seen)
-    assert stopped < 5, "it stops where the first reply is read, not after the whole pool"
+    assert stopped <= 2 * concurrency + 1, "it stops where the first reply is read, not after the whole pool"
     labeling = labelled(tmp_path, endpoint, "rerank(scores=logit)")
-    # At most what was in flight when it stopped is asked again.
-    assert len(fault_server.seen) <= len(labeling) + endpoint.concurrency
+    # What was in flight when it stopped is paid for, and was waited for.
+    assert len(fault_server.seen) == len(labeling)
     assert set(labeling.table["relevance"].round(6)) == {round(1 / (1 + math.exp(4.5)), 6)}
 
 
