@@ -85,6 +85,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
         "rag.jsonl": '{"question": "who?", "contexts": ["Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
         "hits.jsonl": '{"question": "who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "Ann"}}]}}\n',
+        "qa.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from judgekit.data.files import read_table
@@ -152,8 +153,47 @@ def test_hits_of_elasticsearch_are_a_list_and_its_passages(wrapped, tmp_path):
     assert recognise(path).kinds == ("query", "run"), "without their sources"
     assert read_run(path).top("000") == ["e2", "e0", "e1"]
     path.write_text(path.read_text().replace('"hits": [', '"hits": [5, '))
+    assert recognise(path).form.name == "elasticsearch"
     with pytest.raises(DataError, match=r"line 1: 'hits.hits' must be a list of objects|'response.hits.hits' must be"):
         read_run(path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
+def test_questions_of_autorag_have_each_passage_that_is_needed(ending, tmp_path):
+    """Generated with the columns of its `qa.parquet`: the package was not run."""
+    table = pd.DataFrame(
+        {
+            "qid": [question.id for question in QUESTIONS],
+            "query": [question.text for question in QUESTIONS],
+            "retrieval_gt": [[[doc] for doc in sorted({question.gold.id, "d0-0"})] for question in QUESTIONS],
+            "generation_gt": [[question.reference, "another"] for question in QUESTIONS],
+        }
+    )
+    path = tmp_path / f"qa.{ending}"
+    if ending == "parquet":
+        table.to_parquet(path)
+    elif ending == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_json(path, orient="records", lines=True)
+    assert (recognise(path).form.name, recognise(path).kinds) == ("autorag", ("query", "qrels"))
+    judged = read_qrels(path).table.groupby("query_id")["doc_id"].agg(set).to_dict()
+    assert judged == {question.id: {question.gold.id, "d0-0"} for question in QUESTIONS}
+    asked = read_queries(path)
+    assert {query.query_id: query.answers for query in asked.values()} == {
+        q.id: (q.reference, "another") for q in QUESTIONS
+    }
+
+
+def test_passages_that_stand_for_each_other_are_no_judgments(tmp_path):
+    path = tmp_path / "qa.jsonl"
+    path.write_text(
+        '{"qid": "1", "query": "Who?", "retrieval_gt": [["d1"]]}\n'
+        '{"qid": "2", "query": "When?", "retrieval_gt": [["d1", "d2"]]}\n'
+    )
+    with pytest.raises(DataError, match=r"line 2: 'retrieval_gt' holds the group \['d1', 'd2'\]: .* Keep one of them"):
+        read_qrels(path)
+    assert recognise(path).form.name == "autorag"
 
 
 def test_rows_of_ragelo_are_answers_of_agents_and_no_references():

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
+from judgekit.data.forms.autorag import AUTORAG
 from judgekit.data.forms.chroma import CHROMA
 from judgekit.data.forms.deepeval import DEEPEVAL
 from judgekit.data.forms.delimited import CSV, TREC, TSV
@@ -60,7 +61,7 @@ FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH)),
+        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG)),
         *(PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }

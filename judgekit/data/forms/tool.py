@@ -116,10 +116,18 @@ def at(fields: Mapping[str, Any], path: Path) -> Any:
     return None if held is None else held.get(last)
 
 
+def _seen(fields: Mapping[str, Any], path: Path) -> Any:
+    """Return what stands at a path; True where it cannot be read, which is an error of its line when it is."""
+    try:
+        return at(fields, path)
+    except ValueError:
+        return True
+
+
 def _first(fields: Mapping[str, Any], paths: Sequence[Path], but: Path | None = None) -> Path | None:
     """Return the first path under which there is something."""
     for path in paths:
-        if path != but and at(fields, path) not in (None, ""):
+        if path != but and _seen(fields, path) not in (None, ""):
             return path
     return None
 
@@ -199,7 +207,7 @@ def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what the records of a file hold, by the one that tells their form."""
     there = {key for key in _ROLES if any(_is_there(fields, path) for path in getattr(tool, key))}
     kinds = ["query"] if "question" in there else []
-    retrieved = [at(fields, path) for path in tool.passages]
+    retrieved = [_seen(fields, path) for path in tool.passages]
     if "passages" in there and any(value is not None for value in retrieved):
         kinds += ["doc", "run"]
     elif "passage_ids" in there:
@@ -212,7 +220,7 @@ def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_there(fields: Mapping[str, Any], path: Path) -> bool:
-    return (isinstance(path, str) and path in fields) or at(fields, path) is not None
+    return (isinstance(path, str) and path in fields) or _seen(fields, path) is not None
 
 
 def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
