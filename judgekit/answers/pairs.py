@@ -19,9 +19,10 @@ from judgekit.errors import DataError
 
 WINS: Final = "wins"
 """The metric of answers that were compared two by two."""
-_FIRST: Final = frozenset({"a", "run_a"})
-_SECOND: Final = frozenset({"b", "run_b"})
-_TIE: Final = frozenset({"tie", "draw", "equal"})
+# The votes of chatbot arenas say model_a, model_b, and of two bad answers "tie (bothbad)".
+_FIRST: Final = frozenset({"a", "run_a", "model_a"})
+_SECOND: Final = frozenset({"b", "run_b", "model_b"})
+_TIE: Final = frozenset({"tie", "draw", "equal", "tie (bothbad)"})
 _KEPT: Final = ("depth", "model")
 _Key = tuple[Hashable, ...]
 

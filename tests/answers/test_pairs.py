@@ -33,11 +33,20 @@ def shares(*rows: str, **options: Any) -> dict[tuple[str, str], float]:
 
 
 def test_a_win_counts_one_a_tie_a_half_and_a_blank_nothing() -> None:
-    found = shares("q1,x,y,x", "q2,x,y,b", "q3,x,y,tie", "q4,x,y,", "q5,x,y,RUN_A", "q6,y,x,A")
+    found = shares(
+        "q1,x,y,x",
+        "q2,x,y,b",
+        "q3,x,y,tie",
+        "q4,x,y,",
+        "q5,x,y,RUN_A",
+        "q6,y,x,A",
+        "q7,x,y,model_b",
+        "q8,x,y,tie (bothbad)",
+    )
     assert found == {
         **{("q1", "x"): 1.0, ("q1", "y"): 0.0, ("q2", "x"): 0.0, ("q2", "y"): 1.0},
         **{("q3", "x"): 0.5, ("q3", "y"): 0.5, ("q5", "x"): 1.0, ("q5", "y"): 0.0},
-        **{("q6", "y"): 1.0, ("q6", "x"): 0.0},
+        **{("q6", "y"): 1.0, ("q6", "x"): 0.0, ("q7", "x"): 0.0, ("q7", "y"): 1.0, ("q8", "x"): 0.5, ("q8", "y"): 0.5},
     }
 
 
