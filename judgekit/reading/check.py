@@ -42,6 +42,8 @@ _LOGPROBS_ARE_FOR: Final = "judges that read probabilities (read=logprobs)"
 _FORM_IS_FOR: Final = "models that do not keep to the form that is asked for"
 _KEY_IS_FOR: Final = "nothing: it says whether the server checks the key"
 _CONTEXT_IS_FOR: Final = "long passages, and replies that are cut off"
+_MOST_SCORES: Final = 10
+"""The most requests of a check of a reranker: six scores, and more where a parameter is refused at first."""
 _TRIES: Final = 4
 _ALTERNATIVES: Final = 20
 _UNHEARD: Final = ("zqxj", "vkwf")
@@ -147,6 +149,8 @@ def planned(endpoint: Endpoint) -> tuple[int, int, int]:
     """Return the most requests of a check, and the most (prompt, completion) tokens that they may take."""
     bodies = [_plain(endpoint), _plain(endpoint, probable=True)]
     prompts, replies = (max(most_tokens(request.body)[part] for request in bodies) for part in (0, 1))
+    if endpoint.scores:
+        return _MOST_SCORES, _MOST_SCORES * prompts, 0
     # One of them has a prompt as long as the longest context; a server that has that context answers it.
     return MOST_REQUESTS, (MOST_REQUESTS - 1) * prompts + _LARGEST + prompts, MOST_REQUESTS * replies
 
