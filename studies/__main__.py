@@ -48,8 +48,8 @@ def whole() -> str:
         sections.method(),
         [
             "## Sources",
-            "The data are fetched when the studies are run, each file is held against its SHA-256, and none is kept"
-            " here. BioASQ's questions are CC BY 2.5.",
+            "The data are fetched when the studies are run, checked by their SHA-256, and none are kept here. BioASQ's"
+            " questions are CC BY 2.5.",
             page.table(["repository", "commit", "licence"], credit),
         ],
     )

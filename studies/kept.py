@@ -21,6 +21,8 @@ from urllib.error import HTTPError
 REPLIES = Path(__file__).with_name("small") / "replies.jsonl.gz"
 DECIDING = ("model", "messages", "prompt", "max_tokens", "max_completion_tokens", "logprobs", "seed")
 """Members of a body on which the reply depends here. Constraints are not: the server ignored them."""
+FREE = {"type": "text"}
+"""The form of a reply that is held to none."""
 DROPPED = ("id", "created", "timings", "object", "system_fingerprint")
 """Members of a reply that say nothing of what the model said."""
 
@@ -48,7 +50,7 @@ def keep(exported: Path, path: Path) -> int:
             record = json.loads(line)
             sent = record["sent"] or record["body"]
             # What was held to a form is another reply than the one that is kept.
-            if "response_format" in json.loads(sent):
+            if json.loads(sent).get("response_format", FREE) != FREE:
                 continue
             reply = json.loads(record["reply"])
             said = {name: value for name, value in reply.items() if name not in DROPPED}

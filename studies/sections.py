@@ -127,9 +127,8 @@ def headline(found: Found) -> Iterator[str]:
         and (study[NOT_TOLD], again[NOT_TOLD], first[AGREE], legal[AGREE]) == (0, 0, 0, 0),
         f"**Where two runs return equally many passages, labels and answers agree on the better run in {agree} of"
         f" {agree + close} pairs; {close} pairs are too close to tell, and none is shown to be opposite.** All"
-        f" {study[AGREE]} pairs agree in one repository and all {again[AGREE]} in a second. In a third the answers tell"
-        f" none of {first[NOT_TOLD]} pairs apart, and in a fourth all {legal[NOT_TOLD]} are ties. No LLM judge was"
-        " compared with answers at a useful size: that [place is empty](#llm-labels-beside-answers-not-run).",
+        " that agree are of two repositories. LLM labels beside answers: [a small"
+        " model's](#llm-labels-beside-answers-a-small-model) alone.",
     )
     constructed = counts(found.constructed[found.constructed["differs"] != "size of chunks"])
     yield figure(
@@ -141,9 +140,8 @@ def headline(found: Found) -> Iterator[str]:
         },
     )
     yield (
-        "`make study` writes this page and stops if a sentence no longer holds. [Method](#method) defines the words."
-        " [Tables](#tables) has the numbers, and [one file](_static/study-pairs.csv) every pair. Brackets hold 95 %"
-        " intervals."
+        "`make study` writes this page and stops if a sentence no longer holds. [Method](#method) defines the words;"
+        " [one file](_static/study-pairs.csv) has every pair. Brackets hold 95 % intervals."
     )
 
 
@@ -183,7 +181,7 @@ def repositories(found: Found) -> Iterator[str]:
         "identical",
     ]
     yield table(head, rows)
-    yield "All measures of a repository count alike: " + _measures(counted) + "."
+    yield "Measures of a repository count alike: " + _measures(counted) + "."
 
 
 def _measures(counted: Counted) -> str:
@@ -300,8 +298,8 @@ def twice(found: Found) -> Iterator[str]:
         " retriever finds.** Two repositories answer the same 1,200 questions with retrievers of the same names. Recall"
         " prefers ADORE to Contriever in both. Answers follow only in RAGs for Complex QA, whose model must say NO-RES"
         f" if the passages hold no answer, and does so on {min(silent):,} to {max(silent):,} questions. In"
-        " rag-complex-qa, answers tell no pair apart, neither by *contains* nor by exact match nor by F1. So ask some"
-        " questions end to end before you buy labels.",
+        " rag-complex-qa, answers tell no pair apart, by *contains*, exact match or F1. So ask some questions end to"
+        " end before you buy labels.",
     )
     yield (
         "The two ADOREs were trained apart, and the models are Llama-3-8B and Llama-3.1-8B, at temperatures .1 and .3."
@@ -369,15 +367,15 @@ def little(found: Found) -> Iterator[str]:
     legal = found.comparable[found.comparable["repository"] == small.LEGAL]
     yield holds(
         (legal["identical"] == 1).all() and (legal["verdict"] == NOT_TOLD).all(),
-        f"- {link(small.LEGAL)}: 19 questions. Reranking only reorders the same passages, so all {len(legal)} pairs are"
-        " ties; an LLM graded how relevant answers are, not whether they are right.",
+        f"- {link(small.LEGAL)}: 19 questions. Reranking reorders the same passages, so all {len(legal)} pairs are"
+        " ties.",
     )
     chunks = found.constructed[found.constructed["repository"] == small.CHUNKS]
     told = chunks[(chunks["labels_p"] < 0.05)]
     yield holds(
         (chunks["verdict"] == NOT_TOLD).all() and len(told) == 2 and set(told["setting"]) == {"hotpot"},
         f"- {link(small.CHUNKS)}: 100 questions each of SQuAD and HotpotQA, sizes of chunks. Larger chunks hold the"
-        " answer's string more often on HotpotQA, as they must; no pair is told apart by F1 of Llama-3.1-8B's answers.",
+        " answer's string more often on HotpotQA, as they must; F1 of answers tells no pair apart.",
     )
 
 
@@ -459,9 +457,8 @@ def judging() -> Iterator[str]:
     axis = f"share of the {told:,} differences that people's labels show, in percent"
     yield dots("study-judges", title, axis, {"Judge": found})
     yield (
-        f"There are no answers here: people's {judges.MEASURE} stands in their place, and agreement with people says"
-        " nothing about answers. GPT-4o may have seen this collection. Runs whose passages people did not label, or a"
-        " later collection, could overturn this."
+        f"There are no answers here; people's {judges.MEASURE} stands in their place. GPT-4o may have seen this"
+        " collection. Runs whose passages people did not label, or a later collection, could overturn this."
     )
 
 
@@ -493,43 +490,36 @@ def usefulness() -> Iterator[str]:
         f" rated an answer and its claims: {len(rated)} of the {experts.ALL:,} answers of {link(experts.REPO)}, by"
         f" {len(found)} systems. Of two answers of a system, informativeness points to the more useful one most often"
         f" in {leading} systems ({min(ranges['informativeness']):.0f} to {max(ranges['informativeness']):.0f} times in"
-        f" 100; above chance, which is 50, in {above}). Support by the cited source is lower in every one"
+        f" 100; above chance, 50, in {above}). Support by the cited source is lower in every one"
         f" ({min(ranges['support']):.0f} to {max(ranges['support']):.0f}). One expert rates both, so one impression"
         " moves both, and four fifths of the answers are not in.",
     )
 
 
 def gap() -> Iterator[str]:
-    """Yield the place of the comparison that nobody has run."""
-    pairs = judged.pairs()
-    yield "## LLM labels beside answers: not run" if not judged.RESULT.exists() else "## LLM labels beside answers"
+    """Yield how to make the comparison that nobody has run with a larger model, or what it found."""
+    pairs, found = judged.pairs(), judged.place()
+    yield "## A larger model" if found else "## A larger model: not run"
     yield (
-        f"An LLM judge, a graded judge and eRAG would label the {pairs:,} pairs that three retrievers found at top 5"
-        f" for the 1,200 questions above. This takes {3 * pairs:,} requests, about $3 at $0.15 and $0.60 a million"
-        " tokens. One command counts first, asks before it pays, goes on after a stop, and writes the labels and"
-        " this table:"
+        f"A judge, a graded judge and eRAG would take {3 * pairs:,} requests for all 1,200 questions, about $3 at $0.15"
+        " and $0.60 a million tokens. One command counts, and asks before it pays:"
     )
     yield (
         "<!-- not run: it needs an endpoint -->\n```console\n"
         "$ make study-judged ENDPOINT=http://localhost:8000/v1 MODEL=my-model\n```"
     )
-    yield judged.place()
+    if found:
+        yield found
 
 
 def further() -> Iterator[str]:
     """Yield how to compare the labels and ratings of a set that is too large for these studies."""
     yield "## A larger set"
     yield (
-        "The best public set for labels beside answers is [MT-RAG](https://github.com/IBM/mt-rag-benchmark) at"
-        " cc5b1d4 (Apache-2.0). It has people's labels of passages, five retrievers, nine LLMs and ratings of answers,"
-        " but it is too large to be checked here. Write the `contexts` of its generation tasks as TREC runs, its"
-        " ratings as `quality.csv` (`run`, `query_id`, `value`), and compare:"
-    )
-    yield (
-        "<!-- not run: not checked here -->\n```console\n"
-        "$ git clone https://github.com/IBM/mt-rag-benchmark && git -C mt-rag-benchmark checkout cc5b1d4\n"
-        "$ judgekit score --run elser.trec --run bm25.trec --qrels people.qrels -m nDCG@5 --per-query -o scores.csv\n"
-        "$ judgekit compare --scores scores.csv --quality quality.csv --primary nDCG@5\n```"
+        "The best public set for labels beside answers, [MT-RAG](https://github.com/IBM/mt-rag-benchmark) at cc5b1d4"
+        " (Apache-2.0), is too large to be checked here. Write the `contexts` of its generation tasks as TREC runs and"
+        " its ratings as `quality.csv` (`run`, `query_id`, `value`), then use `judgekit score --per-query` and"
+        " `judgekit compare --quality`."
     )
 
 

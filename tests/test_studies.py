@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from judgekit.data.runs import Run
+from judgekit.wire.types import CONSTRAINTS
 from studies import bioasq, contexts, judged, kept, page, pairs, small_model, source
 from studies.pairs import Setting
 from tests.servers import FaultServer, openai_error
@@ -228,11 +229,9 @@ def test_snippets_hit_where_their_letters_overlap_in_either_spelling() -> None:
     assert not bioasq._hit({"snippets": [found | {"document": "x/13"}]}, {"snippets": [marked]})
 
 
-def test_the_place_of_labels_that_nobody_has_is_empty_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_place_of_labels_that_nobody_has_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judged, "RESULT", tmp_path / "judged.md")
-    assert judged.place().count("not run") == 9
+    assert judged.place() == ""
     (tmp_path / "judged.md").write_text("| eRAG |\n")
     assert judged.place() == "| eRAG |"
 
@@ -317,6 +316,10 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     assert small_model.main(asked) == 0
     sent = len(fault_server.seen)
     assert sent == len(set(map(str, fault_server.seen))), "both experiments share their requests"
+    for body in fault_server.seen:
+        held = body.keys() & CONSTRAINTS
+        assert held <= {"response_format"}, "a server may hold a model to a form, which is another reply"
+        assert body.get("response_format", kept.FREE) == kept.FREE
     names = {path.name for path in published.iterdir()}
     assert {"replies.jsonl.gz", "eRAG.qrels", "judge.qrels", "comparison-small.csv", "claims-Llama-3-8B.csv"} <= names
     replies = kept.read(published / "replies.jsonl.gz")
