@@ -294,7 +294,7 @@ class Config(_Section):
     """A whole experiment file.
 
     Attributes:
-        title: title of the report; by default the file's name.
+        title: title of the report; by default the file's name, or the folder's name for ``experiment.toml``.
         accept_missing: the share of the labels of each labeling, and of the answers of each run, that may be missing
             without `judgekit run` ending with exit code 1; what is missing is listed in any case. `judgekit build`
             accepts none.

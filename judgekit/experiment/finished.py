@@ -17,7 +17,7 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
-from judgekit.data.tables import LABELS, QUALITY
+from judgekit.data.tables import LABELS, QUALITY, SCORES
 from judgekit.errors import DataError, JudgekitError
 from judgekit.experiment.file import Config, config_of, labels_file
 from judgekit.experiment.prepare import Prepared, prepare
@@ -100,10 +100,22 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
     return results
 
 
+def _scores(folder: Path) -> pd.DataFrame | None:
+    """Return the scores of a run; None where they are gone or were changed after it: pages do without their figure."""
+    path = folder / "scores.parquet"
+    if not path.exists():
+        return None
+    made = json.loads((folder / MANIFEST).read_bytes())["results"]
+    if made.get(path.name) != sources({path.name: path})[path.name].sha256:
+        return None
+    return read_table(SCORES, path)
+
+
 def backing_of(folder: Path, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: nothing, with the reason, where data are gone."""
     try:
-        whole = backing(*read_results(folder))
+        opened = read_results(folder)
+        whole = backing(*opened, _scores(folder))
     except JudgekitError as problem:
         return Backing({}, None, texts=texts, absent=f"Questions are not shown: {problem}")
     return replace(whole, texts=texts)

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -348,7 +349,9 @@ def sections(state: State) -> Iterator[Section]:
     )
 
 
-def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
+def backing(
+    prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame, scores: pd.DataFrame | None
+) -> Backing:
     """Return what an experiment knows of each query."""
     collection = prepared.collection
     lists = {}
@@ -360,7 +363,16 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
         queries=collection.queries,
         docs=collection.docs,
         lists=lists,
+        scores=scores,
+        kinds=prepared.kinds or {},
     )
+
+
+def _title(path: Path) -> str:
+    """Return what tells experiments apart: the file's name, or its folder's where the file has the usual name."""
+    if path.stem != "experiment":
+        return path.stem
+    return path.resolve().parent.name or path.stem
 
 
 def summarise(state: State) -> Results:
@@ -371,7 +383,7 @@ def summarise(state: State) -> Results:
     kappas = agreed[(agreed["coefficient"] == "kappa") & (agreed["on"] == "relevance")]
     kappas = kappas.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"})
     return Results(
-        title=config.title or config.path.stem,
+        title=config.title or _title(config.path),
         comparison=comparison.table,
         labelings=tuple(_labeling(name, state) for name in state.labelings),
         answers=tuple(_answers(stage, state) for stage in prepared.answering),

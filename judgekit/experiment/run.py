@@ -326,7 +326,9 @@ class ReportStep(Step):
             state.results = told_before(state.results, state.folder)
         save_results(state.results, state.folder)
         write_html(
-            state.results, state.folder / "report.html", shown.backing(state.prepared, state.labelings, state.quality)
+            state.results,
+            state.folder / "report.html",
+            shown.backing(state.prepared, state.labelings, state.quality, state.scores),
         )
         state.progress(Event("report", 1, 1))
 

@@ -27,7 +27,7 @@ from judgekit.report.markup import fill
 from judgekit.report.model import Answers, LabelingInfo, Results
 from judgekit.report.queries import Backing, Packed, pack
 
-SCRIPTS: Final = ("state.js", "tables.js", "explorer.js", "figures.js")
+SCRIPTS: Final = ("state.js", "tables.js", "explorer.js", "scatter.js", "figures.js")
 MOST_ROWS: Final = 500
 """Rows of one generic table on the page."""
 
@@ -50,7 +50,7 @@ def shell(template: str, packed: Packed | None = None, **context: Any) -> str:
     # One script, whose hash the policy names: whatever else a document brings along does not run.
     folder = files("judgekit.report") / "templates"
     style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("style.css", *SCRIPTS))
-    opened = "window.judgekit = { found, marked, stateOf, fragment };"  # to tests
+    opened = "window.judgekit = { found, marked, stateOf, fragment, placesOf };"  # to tests
     script = "\n".join(["(() => {", '"use strict";', *scripts, opened, "})();", ""])
     allowed = f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     own = {"style": Markup(style), "script": Markup(script), "allowed": Markup(allowed)}  # no value of a user's in them

@@ -45,6 +45,8 @@ class Backing:
         quality: the quality table, or None.
         queries, docs: the texts.
         lists: by run, the ranked doc ids of each query, down to the depth of the pool.
+        scores: per-query scores by the primary measure, columns of `SCORES`, or None.
+        kinds: the kind of each question, by query id.
         texts: whether the page may hold questions, passages, answers and replies.
         absent: a sentence on what cannot be shown.
     """
@@ -54,6 +56,8 @@ class Backing:
     queries: Queries = field(default_factory=dict)
     docs: Docs | None = None
     lists: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    scores: pd.DataFrame | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
     texts: bool = True
     absent: str = ""
 
@@ -116,6 +120,15 @@ def _by_query(table: pd.DataFrame) -> Rows:
     return rows
 
 
+def _scores_of(table: pd.DataFrame | None, measure: str) -> dict[tuple[str, str, str], float]:
+    """Return the known scores by a measure, by labeling, run and query."""
+    if table is None:
+        return {}
+    known = table[(table["measure"] == measure) & table["value"].notna()]
+    columns = (known[name].tolist() for name in ("labeling", "run", "query_id", "value"))
+    return {(labeling, run, query): round(value, 4) for labeling, run, query, value in zip(*columns, strict=True)}
+
+
 class _Packing:
     """What all queries have in common."""
 
@@ -135,6 +148,7 @@ class _Packing:
         if backing.quality is not None:
             self.quality = _by_query(backing.quality)
             self.metrics = list(dict.fromkeys(backing.quality["metric"]))
+        self.scores = _scores_of(backing.scores, self.primary.measure)
 
     def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return what the page searches, filters and sorts by."""
@@ -153,6 +167,8 @@ class _Packing:
             "queries": entries,
             "runs": self.runs,
             "labelings": labelings,
+            "measure": self.primary.measure,
+            "scored": bool(self.scores),
             "metric": self.primary.metric,
             "metrics": self.metrics,
             "k": depth,
@@ -209,6 +225,8 @@ class _Query:
             "disagreement": round(_split(relevant, self.docs), 4),
             "lost": lost,
             "quality": quality,
+            "scores": [self._scores(name) for name in self.labels],
+            "kind": packing.backing.kinds.get(self.query_id, ""),
             "unanswered": unanswered,
         }
 
@@ -219,6 +237,10 @@ class _Query:
         if self.lists:
             shown = self.lists[run][: self.packing.primary.depth]
         return sum(votes.get(doc_id, False) for doc_id in shown)
+
+    def _scores(self, labeling: str) -> list[float | None]:
+        """Return the labeling's score of each run by the primary measure; None where there is none."""
+        return [self.packing.scores.get((labeling, run, self.query_id)) for run in self.packing.runs]
 
     def _quality(self) -> tuple[list[float | None], list[bool]]:
         """Return by run the answer's quality in the cell of the decision, and whether the answer is missing.

@@ -94,7 +94,7 @@ def test_a_missing_answer_is_found_and_one_without_a_value_is_not_taken_for_miss
     browser = opened("#show=missing&labeling=erag&run=dense", backing=backing)
     assert listed(browser) == ["q5"]
     go(browser, "#query=q5")
-    assert "failed" in text(browser, ".about table .bad")
+    assert "failed" in text(browser, ".given table .bad")
 
 
 def test_contradictions_of_a_label_and_an_answer_are_found(opened):
@@ -233,7 +233,7 @@ def test_a_fragment_opens_a_query_and_a_label_and_back_closes_it(opened):
 def test_a_query_shows_references_answers_documents_with_whole_words_marked_and_every_label(opened):
     browser = opened("#query=q4")
     assert "Bridge 4" in text(browser, ".about ul")
-    assert "answer bm25 5" in text(browser, ".about table")
+    assert "answer bm25 5" in text(browser, ".given table")
     assert browser.run("document.querySelectorAll('.docs article').length") == 6
     assert text(browser, ".docs mark") == "Bridge 4"
     names = "[...document.querySelectorAll('.docs article:first-child .label span:first-child')]"

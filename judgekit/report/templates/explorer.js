@@ -2,9 +2,9 @@
 
 /**
  * What queries are found by.
- * @typedef {{id: string, question: string, disagreement: number, quality: (number | null)[], unanswered: boolean[], relevant: number[][], lost: string[][]}} Entry
+ * @typedef {{id: string, question: string, disagreement: number, quality: (number | null)[], scores: (number | null)[][], kind: string, unanswered: boolean[], relevant: number[][], lost: string[][]}} Entry
  * @typedef {{name: string, least: number, scale: string}} Labeling
- * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], k: number, depth: string, right: number,
+ * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], measure: string, scored: boolean, metric: string, metrics: string[], k: number, depth: string, right: number,
  *   block: number}} Index
  * What is behind one query; labels by labeling and document, null where a document was not labelled.
  * @typedef {{relevance: number | null, status: string, raw: string, reason: string}} Label
@@ -76,14 +76,15 @@ function list() {
   order = found(index, state);
   drawn = 0;
   $("rows").replaceChildren();
-  for (const id of ["find", "show", "labeling", "run"]) if ($(id) !== document.activeElement || id !== "find") $(id).value = state[id];
+  for (const id of ["find", "show", "labeling", "run", "kind"]) if ($(id) !== document.activeElement || id !== "find") $(id).value = state[id];
   const by = state.sort.replace(/^-/, "");
   for (const head of $("found").tHead.rows[0].cells) {
     head.removeAttribute("aria-sort");
     if (head.dataset.by === by) head.setAttribute("aria-sort", state.sort.startsWith("-") ? "descending" : "ascending");
   }
   $("count").textContent = `${order.length.toLocaleString("en")} of ${index.queries.length.toLocaleString("en")} queries`;
-  $("clear").hidden = !(state.find || state.show || state.labeling || state.run);
+  $("clear").hidden = !(state.find || state.show || state.labeling || state.run || state.kind || state.at);
+  plots();
   more();
 }
 
@@ -188,8 +189,8 @@ async function show() {
   body.dataset.query = state.query;
   body.replaceChildren(
     el("div", { class: "about" }, el("p", { class: "ci" }, bdi(state.query), place < 0 ? "" : `, ${(place + 1).toLocaleString("en")} of ${order.length.toLocaleString("en")} in the list`),
-      el("h3", {}, "Reference answers"), one.answers.length ? el("ul", {}, one.answers.map((text) => el("li", {}, bdi(text)))) : el("p", { class: "quiet" }, "None, or left out."),
-      el("h3", {}, "Answers"), answersOf(one)),
+      el("h3", {}, "Reference answers"), one.answers.length ? el("ul", {}, one.answers.map((text) => el("li", {}, bdi(text)))) : el("p", { class: "quiet" }, "None, or left out.")),
+    el("div", { class: "given" }, el("h3", {}, "Answers"), answersOf(one)),
     el("div", { class: "docs" }, documents(one).map((d) => documentOf(one, d))));
   if (fresh) dialog.scrollTop = 0;
   const said = $("reply");
@@ -200,7 +201,7 @@ function follow() {
   const next = stateOf(location.hash);
   if (next === null) { if ($("query").open) { state = { ...state, query: "", doc: "", by: "" }; show(); } return; }
   const same = (keys) => keys.every((key) => next[key] === state[key]);
-  const listed = same(["find", "show", "labeling", "run", "sort"]);
+  const listed = same(["find", "show", "labeling", "run", "kind", "view", "at", "sort"]);
   const closed = state.query && !next.query, { top, bottom } = $("explorer").getBoundingClientRect();
   state = next;
   if (!listed) list();
@@ -218,9 +219,14 @@ async function start() {
   $("labeling").append(...index.labelings.map((one) => option(one.name, one.name)));
   $("run").append(...index.runs.map((run) => option(run, run)));
   for (const status of new Set(index.queries.flatMap((entry) => entry.lost.flat()))) $("show").append(option(status, `a label is ${status.replaceAll("_", " ")}`));
+  const kinds = [...new Set(index.queries.map((entry) => entry.kind))].filter((kind) => kind).sort();
+  $("kind").append(...kinds.map((kind) => option(kind, kind)));
+  $("kind").parentElement.hidden = !kinds.length;
+  $("scatter").hidden = !index.scored;
+  $("plots").onkeydown = overPlots;
   heads();
   $("explorer").hidden = false;
-  for (const id of ["show", "labeling", "run"]) $(id).onchange = () => go({ [id]: $(id).value });
+  for (const id of ["show", "labeling", "run", "kind", "view"]) $(id).onchange = () => go({ [id]: $(id).value, at: "" });
   let waiting;
   $("find").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => { state = { ...state, find: $("find").value }; history.replaceState(null, "", fragment(state)); list(); }, 120); };
   $("more").onclick = () => { const first = drawn; more(); $("rows").rows[first].querySelector("a").focus(); };
@@ -228,6 +234,19 @@ async function start() {
   $("clear").onclick = () => go({ ...START, sort: state.sort });
   $("query").onclose = () => { if (state.query) go({ query: "", doc: "", by: "" }); };
   $("close").onclick = () => $("query").close();
+  $("query").onkeydown = (event) => {
+    const way = { ArrowLeft: "before", ArrowRight: "after" }[event.key];
+    // Where something scrolls sideways or is typed into, arrow keys are its own.
+    if (!way || $(way).hidden || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, pre, .scroll")) return;
+    event.preventDefault();
+    $(way).click();
+  };
+  $("rows").onkeydown = (event) => {
+    const line = event.target.closest("tr"), to = { ArrowDown: line?.nextElementSibling, ArrowUp: line?.previousElementSibling }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    to.querySelector("a").focus();
+  };
   addEventListener("hashchange", follow);
   list();
   follow();

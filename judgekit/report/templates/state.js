@@ -1,9 +1,9 @@
 // What is looked at: a fragment such as #show=wrong&run=bm25&query=q17 says all of it, so that it can be shared.
 
-/** @typedef {{find: string, show: string, labeling: string, run: string, sort: string, query: string, doc: string, by: string}} State */
+/** @typedef {{find: string, show: string, labeling: string, run: string, kind: string, view: string, at: string, sort: string, query: string, doc: string, by: string}} State */
 
 /** @type {State} */
-const START = { find: "", show: "", labeling: "", run: "", sort: "-disagreement", query: "", doc: "", by: "" };
+const START = { find: "", show: "", labeling: "", run: "", kind: "", view: "", at: "", sort: "-disagreement", query: "", doc: "", by: "" };
 
 /** @param {string} hash @returns {State | null} null for a fragment that names a place on the page */
 function stateOf(hash) {
@@ -37,6 +37,7 @@ function wanted(index, state, at) {
   const query = index.queries[at];
   const right = (r) => query.quality[r] >= index.right;
   const answered = (r) => query.quality[r] !== null;
+  if (state.kind && query.kind !== state.kind) return false;
   if (state.find) {
     const text = (query.id + " " + query.question).toLowerCase();
     if (!state.find.toLowerCase().split(/\s+/).every((word) => text.includes(word))) return false;
@@ -62,9 +63,58 @@ function found(index, state) {
     if (label >= 0) return relevantOf(index, state, label, at);
     return at;
   };
-  const rows = index.queries.map((_, at) => at).filter((at) => wanted(index, state, at));
+  const placed = inPlace(index, state);
+  const rows = index.queries.map((_, at) => at).filter((at) => wanted(index, state, at) && (!placed || placed.has(at)));
   const values = new Map(rows.map((at) => [at, value(at)]));
   return rows.sort((a, b) => down * (values.get(a) - values.get(b)) || a - b);
+}
+
+const PLACES = 20;
+
+/** Score and quality of a query by run, null where one is unknown; for the view "within" less their means over the runs. */
+function pairsOf(index, state, l, at) {
+  const { scores, quality } = index.queries[at];
+  const pairs = index.runs.map((_, r) => (scores[l][r] === null || quality[r] === null ? null : [scores[l][r], quality[r]]));
+  if (state.view !== "within") return pairs;
+  const known = pairs.filter((pair) => pair);
+  if (known.length < 2) return pairs.map(() => null);
+  const mean = [0, 1].map((which) => known.reduce((sum, pair) => sum + pair[which], 0) / known.length);
+  return pairs.map((pair) => pair && [pair[0] - mean[0], pair[1] - mean[1]]);
+}
+
+/**
+ * Where the answers of a labeling stand that are asked for: the ends of both axes, and by place its middle and its points, query and run each.
+ * @returns {{ends: number[][], places: Map<string, {x: number, y: number, points: number[][]}>}}
+ */
+function placesOf(index, state, l) {
+  const all = index.queries.map((_, at) => pairsOf(index, state, l, at));
+  const ends = [0, 1].map((which) => {
+    const values = all.flat().filter((pair) => pair).map((pair) => pair[which]);
+    const low = values.reduce((a, b) => Math.min(a, b), 0), high = values.reduce((a, b) => Math.max(a, b), 0);
+    if (state.view !== "within") return [low, Math.max(high, 1)];
+    const far = Math.max(-low, high, 0.5);
+    return [-far, far];
+  });
+  const places = new Map(), runs = chosen(index.runs, state.run);
+  for (let at = 0; at < all.length; at++) {
+    if (!wanted(index, state, at)) continue;
+    for (const r of runs) {
+      const pair = all[at][r];
+      if (!pair) continue;
+      const steps = pair.map((value, which) => Math.round(((value - ends[which][0]) / (ends[which][1] - ends[which][0])) * PLACES));
+      const key = [l, ...steps].join("."), middle = steps.map((step, which) => ends[which][0] + (step / PLACES) * (ends[which][1] - ends[which][0]));
+      if (!places.has(key)) places.set(key, { x: middle[0], y: middle[1], points: [] });
+      places.get(key).points.push([at, r]);
+    }
+  }
+  return { ends, places };
+}
+
+/** The queries of the place that is looked at; null where none is. */
+function inPlace(index, state) {
+  const l = parseInt(state.at, 10);
+  if (!state.at || !index.scored || !index.labelings[l]) return null;
+  return new Set((placesOf(index, state, l).places.get(state.at)?.points ?? []).map(([at]) => at));
 }
 
 /** Relevant documents among those that an answer was given from, the mean over the chosen runs. */
