@@ -33,7 +33,7 @@ def costs(case: Case) -> Iterator[Claim]:
     verb = "takes" if pool.queries == 1 else "take"
     questions = f"{plural(pool.queries, 'new question')} {verb}"
     # The number of questions stands in one place.
-    again = "As many new questions take" if pool.queries == case.questions > 1 else questions
+    again = "To repeat this with as many new questions takes" if pool.queries == case.questions > 1 else questions
     yield Claim("costs", f"{again} {_together(amounts)}.", line="Cost", rank=1)
     for name, amount in amounts.items():
         price = prices[name]

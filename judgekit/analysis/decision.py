@@ -162,7 +162,10 @@ def based_on(case: Case) -> Claim:
         said += " (1 point = .01)"
     said += "."
     if case.followers:
-        said += f" r correlates {primary.measure} by the labels with quality, within each question (0 none, 1 perfect)."
+        said += (
+            f" r correlates a run's score by the labels ({primary.measure}) with quality, within each question (0 none,"
+            " 1 perfect)."
+        )
     return Claim("about", said, line=BASED_ON, rank=_FIRST)
 
 

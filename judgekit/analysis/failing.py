@@ -20,6 +20,7 @@ def failing(case: Case) -> Iterator[Claim]:
     if not ranked:
         return
     measure = case.primary.measure
+    unshown = [follower.name for follower in case.followers if not follower.useful]
     unfit = [follower.name for follower in case.followers if case.why_left_out(follower)]
     twins = {control.name: control for control in case.controls(FIND_QUESTIONS)}
     for series in ranked:
@@ -34,16 +35,17 @@ def failing(case: Case) -> Iterator[Claim]:
         if series is not ranked[0]:
             yield claim
         elif shown:
-            sort = f"sort them by {measure} of {series.name}, lowest first"
-            sentence = f"To find questions that fail, {sort}: {said} (chance: 50)"
+            sort = f"sort them by their {series.name} score ({measure}), lowest first"
+            sentence = f"To find questions that fail, {sort}: {said} (chance: 50)."
+            if series.name in unfit:
+                sentence += " That is within a run: do not choose between runs by it."
+            elif series.name in unshown:
+                sentence += " That is within a run: between runs it is not shown to work."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
                 # What knows the question only: the labels of all its documents, whatever a run returned.
                 often = ranged(_ranged(case, twin), times)
-                sentence += f"; the mean label of each question, the same for all runs, finds it {often} times"
-            sentence += "."
-            if series.name in unfit:
-                sentence += f" Do not choose runs by {series.name}."
+                sentence += f" A score that ignores the run (each question's mean label) finds {often}."
             yield replace(claim, sentence=sentence, line="Failing")
         else:
             none = f"No labeling is shown to find the questions that fail: {said}; chance finds 50."

@@ -45,6 +45,7 @@ LEFT_OUT: Final = "left out"
 FINDS: Final = "finds"
 BIASES: Final = ("shares", LEFT_OUT, "flatters", "unlisted", "reranked")
 """Kinds of claims that say how the labels of their subject are biased."""
+_VARIANTS: Final = "variants of yours, such as another chunk size, depth or reranker"
 
 
 def keeping(case: Case) -> Iterator[Claim]:
@@ -81,11 +82,13 @@ def keeping(case: Case) -> Iterator[Claim]:
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
     if further is not None and not buy:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
-        said = f"For a new run, buy no labels but answer its questions: that costs {more}"
+        said = f"For a new run, answer its questions: that costs {more} than labels."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += f", unless fewer than about {fewer:,} of its passages lack a label"
-        yield Claim("answer instead", f"{said}.", kept.name, shown=True, qualifies=KEEP, rank=-1)
+            said += (
+                f" Buy labels for it only if fewer than about {fewer:,} of its passages lack one: then they cost less."
+            )
+        yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
 
@@ -98,9 +101,10 @@ def _beside_rival(case: Case) -> str:
     ahead = ranged(lead, correlation, without=case.no_interval())
     name = found.paid.name
     if not found.stopped:
-        said = f" Its r is {ahead} above that of {_in_words(found.rival)}, the best free one"
+        given = ", given with the data" if case.exists_already(found.rival.name) else ""
+        said = f" Its r is {ahead} above that of {_in_words(found.rival)} (free{given})"
         if not lead.low > 0:
-            said += ": a lead that is not shown, but larger than one standard error, which is what the rule asks"
+            said += f": not shown, but more than one standard error, enough to prefer {name}"
         return f"{said}."
     if lead.value <= 0:
         return f" {name}, the best that costs something, has no larger r: {ranged(found.paid.r, correlation)}."
@@ -141,7 +145,9 @@ def _nothing_yet(case: Case) -> Iterator[Claim]:
 
 def ranks_label_no_other_run(case: Case) -> Claim:
     """Return what the runs' own ranks cannot do, which stands wherever they are named."""
-    said = f"The runs' own ranks cannot label a run that differs from all of these: {_judge(case)}."
+    said = "The runs' own ranks cannot label a run that differs from all of these"
+    # Where a labeling is kept, it labels such a run.
+    said += "." if case.kept is not None else f": {_judge(case)}."
     return Claim("ranks", said, RETRIEVER, shown=True, qualifies=KEEP, rank=3)
 
 
@@ -182,11 +188,11 @@ def _until_shown(case: Case, follower: Follower) -> str:
     if not math.isnan(follower.r.low):
         telling = follower.series.estimate.telling
         needed = questions_to_show(follower.r, case.questions, telling, case.rules.of(len(case.followers)))
-        said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show it."
+        said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show this."
     if len(case.panel.runs) == 2:
-        said += " Two runs seldom show it: add variants of them."
+        said += f" Two runs seldom suffice: add {_VARIANTS}."
     elif needed > WORTH_ASKING * case.questions:
-        said += " Add variants of your runs instead."
+        said += f" More runs show it sooner: add {_VARIANTS}."
     return said
 
 
@@ -199,8 +205,10 @@ def _free_qrels(case: Case) -> str:
     name = free[0].name
     command = f"`judgekit build {shlex.quote(background.file)} --labeling {shlex.quote(name)}`"
     if case.finds(free[0]):
-        return f" For finding questions that fail, {name} is free and shown to work: {command} writes its qrels."
-    return f" {name} is free, if you want labels to look at: {command} writes its qrels."
+        return (
+            f" For finding questions that fail, {name} is free and shown to work: {command} writes its labels (qrels)."
+        )
+    return f" {name} is free, if you want labels to look at: {command} writes them (qrels)."
 
 
 def _shared_in_words(case: Case, name: str) -> str:

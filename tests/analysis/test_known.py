@@ -38,7 +38,7 @@ def test_labels_and_answers_carry_what_is_known_of_them_into_the_decision(made):
     assert claims["shares: words: "].startswith("words shares the references")
     (costs,) = [claim for claim in decision.claims if claim.kind == "costs"]
     # 18 labels of 6 questions; the answers of equal lists are shared.
-    assert "s many new questions take" in costs.sentence
+    assert "as many new questions takes" in costs.sentence
     assert "for judge" in costs.sentence
     assert "no requests for words" in costs.sentence or "none for words" in costs.sentence
     assert not any(claim.kind == "unknown" for claim in decision.claims)

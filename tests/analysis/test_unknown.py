@@ -80,7 +80,9 @@ def test_a_single_labeling_some_scores_of_which_nothing_bounds_is_not_shown_to_f
     scores, quality = world({"own": (1.0, 1.0)}, n=200)
     open_ = lacking(scores, "own", 11, reach=np.inf)
     whole, lack = (compare(table, quality, rules=Rules(resamples=200)).decision for table in (scores, open_))
-    assert dict(whole.lines)["Failing"].startswith("To find questions that fail, sort them by nDCG@5 of own, ")
+    assert dict(whole.lines)["Failing"].startswith(
+        "To find questions that fail, sort them by their own score (nDCG@5), "
+    )
     value = round(100 * claims(lack, "finds")[""].value)
     none = "No labeling is shown to find the questions that fail: of two questions, own finds the worse answered one"
     known = "where its scores are known, and nothing bounds the others; chance finds 50."
