@@ -26,11 +26,15 @@ def test_replies_of_real_models_are_read_as_a_person_reads_them() -> None:
                 high = reply["label"] >= (2 if prompt.output.type == "grade" else 1)
                 stated[reply["model"], high] += 1
                 said[reply["model"], high] += verdict is not None
-    assert {model for model, _ in stated} == {"SmolLM2-135M-Instruct", "MiniLM-L6 reader"}
+    assert {model for model, _ in stated} == {"SmolLM2-135M-Instruct", "MiniLM-L6 reader", "gemma-3-270m"}
     both = [sum(stated[key] for key in stated if key[1] is high) for high in (False, True)]
     assert both[1] >= sum(both) / 4, "a quarter is plainly Yes or a high grade"
     shares = [sum(said[key] for key in said if key[1] is high) / both[high] for high in (False, True)]
     assert min(shares) >= 0.95
+    # A base model gives reasons that do not go with its Yes: these are asked again, as they are of any model.
+    base = [said["gemma-3-270m", high] / stated["gemma-3-270m", high] for high in (False, True)]
+    assert base[0] >= 0.97
+    assert base[1] >= 0.9
     # Of what a model of 135 million parameters says with reasons.
     rambling = "SmolLM2-135M-Instruct"
     assert sum(said[rambling, high] for high in (False, True)) >= 0.85 * sum(
