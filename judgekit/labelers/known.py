@@ -40,6 +40,8 @@ class KnownLabels:
         """
         if not labeler.by_pair:
             raise UsageError(f"known labels do not go with {labeler.spec}: it looks at all documents of a question")
+        if labeler.needs.existing:
+            raise UsageError(f"known labels do not go with {labeler.spec}: its labels are there already, too")
         if isinstance(source, str | Path):
             held = [read_qrels(source, Path(source).name, labeler.scale, negative=False)]
         else:

@@ -85,6 +85,8 @@ def test_what_does_not_go_together_is_refused_before_anything_is_asked(folder: P
     counting = Counting()
     with pytest.raises(UsageError, match="looks at all documents of a question"):
         labelled(folder, counting, "utility(reference=own)", known=known)
+    with pytest.raises(UsageError, match="its labels are there already, too"):
+        labelled(folder, counting, f"provenance(qrels='{folder}/gold.qrels')", known=known)
     (folder / "grades.qrels").write_text("q0 0 d0a 3\n")
     with pytest.raises(DataError, match=r"grades\.qrels, line 1") as caught:
         labelled(folder, counting, known=folder / "grades.qrels")
