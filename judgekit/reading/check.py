@@ -389,7 +389,10 @@ def lines_for(endpoint: Endpoint, checks: list[Check]) -> Iterator[str]:
         yield "params = { chat_template_kwargs = { enable_thinking = false } }"
     if endpoint.scores:
         scale = found.get(_SCALE)
-        scores = ', scores = "logit"' if scale is not None and _LOGITS in scale.detail else ""
+        if scale is None or scale.works == "no":
+            yield "# its scores are no labels: see above"
+            return
+        scores = ', scores = "logit"' if _LOGITS in scale.detail else ""
         yield f'# its labels: kind = "rerank"{scores}'
         return
     held = [check.name for check in checks if check.works == "held"]

@@ -259,6 +259,7 @@ def test_check_endpoint_tries_the_route_and_names_the_scale() -> None:
     assert lines[-1][-1] == '# its labels: kind = "rerank", scores = "logit"'
     # llama-server gives every pair the same score where the model is no reranker.
     assert says(-0.4976, -0.4976)["scale of scores"][0] == "no"
+    assert lines[-1][-1] == "# its scores are no labels: see above"
     requests, prompts, replies = planned(HERE)
     assert (requests, replies) == (10, 0)
     assert 0 < prompts < 1000, "no long prompt is sent"
