@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
+from judgekit.analysis.case import Case, Series
 from judgekit.analysis.comparison import Comparison, compare
+from judgekit.analysis.decision import decide_on
 from judgekit.rules import DeclaredOutcome, Rules
 from tests.analysis.worlds import RUNS, claims, tables, world
 
@@ -213,3 +215,38 @@ def test_a_labeling_is_not_left_out_for_a_pick_that_its_missing_scores_may_chang
     lost = (scores["run"] == "rrf") & (scores["query_id"] < "q0040")
     open_ = compare(without(scores, "own", lost, reach=4.0), answers, FEW_RESAMPLES).decision
     assert "it picks bm25" not in getattr(claims(open_, "left out").get("own"), "sentence", "")
+
+
+@pytest.mark.parametrize("use", ["choose-runs", "find-questions"])
+def test_the_decision_holds_labelings_against_each_other_on_the_cases_that_both_have(
+    use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases: list[Case] = []
+    monkeypatch.setattr("judgekit.analysis.comparison.decide_on", lambda case: cases.append(case) or decide_on(case))
+    scores, quality = world(THREE, n=150)
+    for seed, name in enumerate(("own", "other")):
+        scores = without(scores, name, at_random(scores, 0.012, seed))
+    scores = scores[scores["labeling"] != "third"].drop(columns=["low", "high"]).assign(measure="mine@5")
+    both = on_both(scores, quality, "other", "own").set_index(["query_id", "run"]).index
+    # A third labeling with all scores keeps the questions whose rows are masked.
+    third = quality[["run", "query_id"]].assign(labeling="third", measure="mine@5", value=range(len(quality)))
+    masked = scores.assign(
+        value=scores["value"].where(pd.MultiIndex.from_frame(scores[["query_id", "run"]]).isin(both))
+    )
+    for table in (scores, masked):
+        compare(pd.concat([table, third]), quality, FEW_RESAMPLES)
+    apart, alone = cases
+
+    def pair(case: Case) -> list[Series]:
+        return [series for series in case.series(use) if series.name != "third"]
+
+    found, expected = apart.leads(use, pair(apart)).least, alone.leads(use, pair(alone)).least
+    assert found == pytest.approx(expected, rel=1e-3)
+    assert len(found) == 2
+    if use == "find-questions":
+        return
+    first, second = (follower for follower in apart.followers if follower.name != "third")
+    r = {follower.name: follower.r.value for follower in alone.followers}
+    lead = apart.leads(use, pair(apart)).of(first, second)
+    assert lead.value == pytest.approx(r[first.name] - r[second.name])
+    assert lead.value != pytest.approx(first.r.value - second.r.value, abs=1e-6)
