@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -34,7 +35,7 @@ from judgekit.analysis.comparison import Comparison, compare
 from judgekit.analysis.disagreeing import LEAST, disagreements
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
-from judgekit.answering import answer_runs, answers_asked
+from judgekit.answering import answer_runs, answers_asked, answers_made
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Usage
@@ -57,6 +58,7 @@ from judgekit.experiment.file import Config, kept_of, labels_file, load, located
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
 from judgekit.job import Job, job, part
+from judgekit.labelers.made import endpoint_record
 from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
@@ -244,6 +246,22 @@ def _compared(state: State) -> Comparison:
         ),
         progress=state.progress,
     )
+
+
+def _made(state: State) -> dict[str, dict[str, Any]]:
+    """Return how labels and answers came about, so that whoever compares the tables of the results knows it."""
+    prepared = state.prepared
+    made = state.evaluation.made
+    if not made:
+        return {}
+    ways, depth = list(prepared.answering.values()), prepared.primary.cutoff
+    answers = answers_made(ways, state.session, prepared.config.answers.depths)
+    for model, answered in shown.answering(prepared).items():
+        # Ratings that stand beside answers name who answered, and no more is known.
+        asked = None if isinstance(answered.endpoint, str) else endpoint_record(answered.endpoint)
+        answers.setdefault(model, {"model": model, "endpoint": asked, "prompt": answered.prompt, "costs": {}})
+    pool = asdict(pool_size(prepared.collection, depth, prepared.questions))
+    return {**made, "pools": {**made["pools"], str(depth): pool}, "answers": answers}
 
 
 def _as_typed(path: Path) -> str:
@@ -488,6 +506,7 @@ async def _walked(state: State) -> Finished:
     write_atomic(files.file("resolved.toml"), kept_of(prepared.config))
     for step in steps():
         await step.do(state)
+    files.made.update(_made(state))
     files.close()
     lacking = list(shown.missing(state.labelings, state.quality))
     missing = tuple(one.line for one in lacking)

@@ -91,3 +91,15 @@ def test_what_the_caller_says_counts_and_what_nobody_says_is_said_to_be_unknown(
     assert lines["Cost"] == (
         "It is not known which model made the labels of other and own, what they need or what they cost."
     )
+
+
+def test_the_tables_of_a_results_folder_say_what_the_run_said(folder, judgekit):
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
+    results = folder / "results"
+    claimed = pd.read_csv(results / "claims.csv", keep_default_na=False)
+    kinds = ("shares", "costs", "unknown")
+    wanted = [*claimed.loc[claimed["kind"].isin(kinds), "sentence"]]
+    assert any("answering model" in sentence for sentence in wanted), "the judge is the model that answers"
+    rules = jk.Rules(primary="nDCG@4", resamples=100)
+    decision = jk.decide(results / "scores.parquet", next((results / "answers").glob("*.parquet")), rules, outcome="em")
+    assert [claim.sentence for claim in decision.claims if claim.kind in kinds] == wanted

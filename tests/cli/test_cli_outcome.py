@@ -107,11 +107,13 @@ def thumbs(path):
 
 def test_rows_missing_for_one_run_are_missing_and_never_do_not_apply(folder, judgekit):
     thumbs(folder / "thumbs.csv")
-    own_scores(folder / "scores.csv", ["q1", "q2"])
+    own_scores(folder / "scores.csv", ["q1", "q2", "q3"])
     asked = ["compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--resamples", "100"]
     said = judgekit(*asked, code=0)
-    assert "2 rows of ragas are missing, of poor ('q1' and 'q2')." in said.err
-    assert "nothing is claimed of ragas" in said.err
+    assert "3 rows of ragas are missing, of poor ('q1', 'q2' and 'q3'). Nothing bounds them." in said.err
+    assert "ragas lacks scores on 3 questions (q1, q2 and q3), where nothing bounds them: nothing is claimed of it" in (
+        " ".join(said.out.split())
+    )
     assert "does not apply" not in said.out + said.err
 
 
@@ -271,7 +273,7 @@ def test_from_50_graded_questions_on_the_corrected_quality_decides(graded, judge
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
     said = " ".join(judgekit("compare", "--scores", "results", "--people", "grades.qrels", code=0).out.split())
     assert "Ship flattered" not in said
-    assert "good answers best so far" in said
+    assert "ship good: it answers best so far" in said
     assert "rating flatters flattered by" in said
     edited(graded / "graded.toml", 'outcome = "rating"', 'outcome = "rating"\ngrades = "grades.qrels"')
     judgekit("run", "graded.toml", "--out", "again", "--cache", "fresh", code=0)
