@@ -14,7 +14,9 @@ from typing import Any, Final
 from judgekit.answers.sentences import sentences
 from judgekit.answers.text import word_count
 from judgekit.data.documents import Query
+from judgekit.data.fields import QUERY
 from judgekit.data.forms import records
+from judgekit.data.forms.entry import first_of
 from judgekit.data.records import DataRecord
 from judgekit.data.streams import write_atomic
 from judgekit.errors import DataError
@@ -47,9 +49,11 @@ def read_nuggets(path: Path) -> Nuggets:
     """
     nuggets: dict[str, tuple[Nugget, ...]] = {}
     for record in records(path, Spec("jsonl"), _EXPECTED)[1]:
-        query_id, listed = record.fields.get("query_id"), record.fields.get("nuggets")
-        if not isinstance(query_id, str) or not query_id:
-            raise DataError(f"query_id must be a text, not {query_id!r}; expected {_EXPECTED}", path, record.line)
+        # Other tools, nuggetizer among them, call it qid.
+        name = first_of(record.fields, QUERY["id"]) or "query_id"
+        query_id, listed = record.fields.get(name), record.fields.get("nuggets")
+        if not isinstance(query_id, str):
+            raise DataError(f"{name} must be a text, not {query_id!r}; expected {_EXPECTED}", path, record.line)
         if query_id in nuggets:
             raise DataError(f"query {query_id!r} stands on two lines: put its nuggets on one", path, record.line)
         if not isinstance(listed, list):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from judgekit.answers.nuggets import Nugget, read_nuggets
 from judgekit.data.files import read_table
 from judgekit.data.forms import TOOLS
 from judgekit.data.readers import read_docs, read_queries
@@ -194,6 +195,14 @@ def test_passages_that_stand_for_each_other_are_no_judgments(tmp_path):
     with pytest.raises(DataError, match=r"line 2: 'retrieval_gt' holds the group \['d1', 'd2'\]: .* Keep one of them"):
         read_qrels(path)
     assert recognise(path).form.name == "autorag"
+
+
+def test_nuggets_of_nuggetizer_are_those_of_the_question_that_its_qid_names():
+    found = read_nuggets(EXPORTS / "nuggetizer-0.0.5" / "nuggets.jsonl")
+    assert found == {
+        question.id: (Nugget(f"The hall keeps {question.reference}"), Nugget("It is old", vital=False))
+        for question in QUESTIONS
+    }
 
 
 def test_rows_of_ragelo_are_answers_of_agents_and_no_references():
