@@ -36,7 +36,7 @@ def scripts() -> dict[str, Path]:
 def metadata(script: Path) -> dict[str, Any]:
     """Return the inline metadata of a script: ``dependencies``, the tool first, and what ``tool`` may hold.
 
-    ``durations`` and ``installer``; ``bare`` where nothing but the dependencies is installed, not what they depend on.
+    ``durations`` and ``installer``; ``bare``, the packages that are installed without what they depend on.
     """
     block = _METADATA.search(script.read_text(encoding="utf-8"))
     if block is None:
@@ -46,7 +46,7 @@ def metadata(script: Path) -> dict[str, Any]:
     return {
         "durations": [],
         "installer": "pip",
-        "bare": False,
+        "bare": [],
         **held.get("tool", {}),
         "dependencies": held["dependencies"],
     }
@@ -68,16 +68,18 @@ def environment(script: Path, *, newest: bool) -> Path:
     if not newest and marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
         return place / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    options = ["--upgrade", *(["--no-deps"] if metadata(script)["bare"] else [])]
     if metadata(script)["installer"] == "npm":
         packages = [dependency.replace("==", "@") for dependency in dependencies]
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place), *packages], check=True)
-    elif shutil.which("uv"):  # a tenth of the time
-        python = str(place / "bin" / "python")
-        subprocess.run(["uv", "pip", "install", "-q", "--python", python, *options, *dependencies], check=True)
     else:
-        pip = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, *options, *dependencies], check=True)
+        python = str(place / "bin" / "python")
+        install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
+        if shutil.which("uv"):  # a tenth of the time
+            install = ["uv", "pip", "install", "-q", "--python", python, "--upgrade"]
+        bare = [package for package in dependencies if package.split("==")[0] in metadata(script)["bare"]]
+        subprocess.run([*install, *(package for package in dependencies if package not in bare)], check=True)
+        if bare:
+            subprocess.run([*install, "--no-deps", *bare], check=True)
     marker.write_text(wanted, encoding="utf-8")
     return place / "bin" / "python"
 

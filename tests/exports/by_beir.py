@@ -1,8 +1,8 @@
 # /// script
-# dependencies = ["beir==2.2.0", "pytrec-eval-terrier==0.5.11", "numpy==2.4.6", "tqdm==4.70.1"]
+# dependencies = ["beir==2.2.0", "pytrec-eval-terrier==0.5.11", "tqdm==4.70.1"]
 #
 # [tool]
-# bare = true
+# bare = ["beir"]
 # ///
 """BEIR: the means of EvaluateRetrieval, and its further metrics after `evaluate` has taken self-matches away."""
 

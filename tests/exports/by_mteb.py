@@ -1,12 +1,10 @@
 # /// script
 # dependencies = [
-#     "mteb==2.26.24", "pytrec-eval-terrier==0.5.11", "numpy==2.4.6", "pandas==3.1.1", "python-dateutil==4.0.0",
-#     "scikit-learn==1.9.1", "scipy==1.17.1", "joblib==1.6.0", "threadpoolctl==3.8.0", "narwhals==2.29.0",
-#     "packaging==26.4",
+#     "mteb==2.26.24", "pytrec-eval-terrier==0.5.11", "pandas==3.1.1", "scikit-learn==1.9.1", "packaging==26.4",
 # ]
 #
 # [tool]
-# bare = true
+# bare = ["mteb"]
 # ///
 """MTEB: what its module of retrieval metrics returns.
 
