@@ -6,6 +6,7 @@ import shlex
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -192,6 +193,39 @@ def test_the_recipe_runs_from_the_experiments_to_the_figures(
     exec(snippet, {})
     assert {path.name for path in kilt.glob("*.svg")} == {"figure-1.svg", "figure-1-fixed.svg"}
     assert len(fault_server.seen) == sent, "from the store"
+
+
+@pytest.mark.more
+def test_the_small_recipe_makes_data_tables_and_figures(
+    tmp_path: Path, fault_server: FaultServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(KILT)
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path / "store"))
+    small = script(KILT / "small.py")
+    answers = {answer for query in small.rows("queries.jsonl") for answer in query.get("answers", [])}
+
+    def first_answer(body: dict[str, Any], seen: int) -> str:
+        """Answer with what a passage says of all answers, the longest of them first."""
+        asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+        found = [answer for answer in sorted(answers, key=len) if answer in asked.rpartition("<question>")[2]]
+        if "Yes or No" in asked:
+            return "Yes" if found else "No"
+        return found[-1] if found and len(asked) % 3 else "unknown"
+
+    fault_server.answer = first_answer
+    given = ["--reader", fault_server.base_url, "a", "--larger", fault_server.base_url, "b", "--questions", "30"]
+    small.main([str(tmp_path / "small"), *given])
+    judgekit = in_process(capfd)
+    judgekit("run", tmp_path / "small" / "nq.toml", "--out", tmp_path / "nq", code=0)
+    judgekit("report", tmp_path / "nq", "--figures", tmp_path / "figures", code=0)
+    drawn = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
+    assert {"best-against-k", "against-k", "against-model", "against-mode"} <= drawn
+    table = pd.read_csv(tmp_path / "nq" / "comparison.csv", keep_default_na=False, na_values=[""])
+    assert set(table["model"]) == {"a", "b"}
+    told = table[(table["level"] == "query") & (table["run"] != "all") & (table["coefficient"] == "tau_b")]
+    assert {"containment", "provenance", "erag", "erag-larger"} <= set(told.dropna(subset="value")["labeling"])
+    cells = script(KILT / "beside.py").main([str(tmp_path / "nq")])
+    assert set(cells.dropna(subset="here")["run"]) == {"BM25"}
 
 
 def test_the_commands_of_the_recipe_exist(capfd: pytest.CaptureFixture[str]) -> None:
