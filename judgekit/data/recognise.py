@@ -21,7 +21,7 @@ from judgekit.data.forms import (
     nested_form,
     telling,
 )
-from judgekit.data.forms.delimited import TREC, PlainQuotes
+from judgekit.data.forms.delimited import CSV, TREC, TSV, PlainQuotes, delimiter_of, ranked_lists
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import NoHeader, located, opened
@@ -98,6 +98,8 @@ def recognise(source: str | Path) -> Recognised:
             return Recognised(form.narrows(Beginning.of(path, "data")), form, form)
         if form is FOLDER:
             return Recognised(form.holds, form, form)
+        if form in (TSV, CSV) and not spec.params and _without_header(path, form):
+            return Recognised(("run",), form, form)
         flat = flat_form(Beginning.of(path, "data")) if form.nested else form
         first, _ = telling(records_of(source, flat))
     except PlainQuotes as error:
@@ -123,6 +125,12 @@ def recognise(source: str | Path) -> Recognised:
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
         raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}")
     return replace(content, why=problem or _nothing(content.fields))
+
+
+def _without_header(path: Path, form: DataForm) -> bool:
+    """Return whether a table is a run as MS MARCO's, whose first row would pass for a header."""
+    beginning = Beginning.of(path, "data")
+    return ranked_lists(beginning, delimiter_of(form.name, beginning.start))
 
 
 def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:

@@ -116,6 +116,8 @@ def test_ranks_that_count_in_each_list_are_those_of_a_run_without_a_header(tmp_p
     path = put(tmp_path, b"q1\td1\t1\nq1\td2\t2\nq1\td3\t3\nq2\td2\t1\n")
     assert lists_of_run(path) == {"q1": ["d1", "d2", "d3"], "q2": ["d2"]}
     assert recognise(path).kinds == ("run",)
+    numbers = put(tmp_path, b"1\t7\t1\n1\t8\t2\n1\t9\t3\n", "numbers")
+    assert recognise(numbers).kinds == ("run",), "whose first row would name a column twice"
     with pytest.raises(DataError, match="lacks the field 'relevance'"):
         read_qrels(path)
     assert lists_of_run(put(tmp_path, path.read_bytes().replace(b"\t", b","), "run.csv")) == lists_of_run(path)
@@ -137,6 +139,9 @@ def test_comments_behind_the_first_row_of_a_run_are_errors(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"line 4: .*'two'"):
         read_run(put(tmp_path, b"# a\n# b\n" + TREC.replace(b"1.0", b"two"), "x.run"))
     assert recognise(put(tmp_path, b"# a\n# b\n" + TREC)).kinds == ("run",)
+    spaced = put(tmp_path, b"# a\n\n# b\n\n" + TREC)
+    assert pairs_of_run(spaced) == RUN
+    assert recognise(spaced).kinds == ("run",)
     hashed = put(tmp_path, b"# x\n" + TREC.replace(b"q1 ", b"# ").replace(b"q2 ", b"#2 "))
     assert lists_of_run(hashed) == {"#": ["d1", "d2"], "#2": ["d2"]}, "a row, of a query whose id begins so"
 
@@ -190,6 +195,13 @@ def test_topics_of_trec_are_queries(tmp_path: Path) -> None:
         tmp_path, b"<topics>\n<topic number='7'>\nA man, 45 &gt; 40.\n</topic>\n<topic number='8'>B</topic></topics>"
     )
     assert {q.query_id: q.text for q in read_queries(bare).values()} == {"7": "A man, 45 > 40.", "8": "B"}
+    web = b"""<?xml version="1.0"?>
+    <webtrack2012>
+    <topic number="151" type="single"><query>403b</query><description>What is it?</description>
+    <subtopic number="1" type="nav">A plan</subtopic><subtopic number="2" type="inf">A form</subtopic></topic>
+    </webtrack2012>"""
+    [asked] = read_queries(put(tmp_path, web)).values()
+    assert (asked.query_id, asked.text, asked.columns["subtopic"]) == ("151", "403b", "A plan\nA form")
     with gzip.open(tmp_path / "topics.gz", "wb") as stream:
         stream.write(SGML.encode())
     assert read_queries(tmp_path / "topics.gz").keys() == {"301", "302"}
@@ -207,11 +219,11 @@ def test_topics_with_two_texts_or_none_are_asked_about(tmp_path: Path) -> None:
     }
     for wrong, why in (
         ("<num> Number: 301\n", "line 2: this topic has no number"),
-        ("<desc> Description:", "this topic has two fields <narr>"),
+        ("<desc> Description:", "this topic has two fields <title>"),
         ("<title> Topic: Crime &amp; law", "lacks the field 'text'"),
     ):
         assert wrong in SGML
-        broken = SGML.replace(wrong, "<narr>" if "narr" in why else "")
+        broken = SGML.replace(wrong, "<title>" if "title" in why else "")
         with pytest.raises(DataError, match=re.escape(why)):
             read_queries(put(tmp_path, broken.encode()))
     with pytest.raises(DataError, match="expected doc records"):

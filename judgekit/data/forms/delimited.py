@@ -21,7 +21,7 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
     begun = False
     for line in lines(path, expected):
         words = _WORD.findall(line.text)
-        begun = begun or not _is_comment(line.text)
+        begun = begun or (bool(words) and not _is_comment(line.text))
         if not begun:
             continue
         if words and len(words) != len(columns):
@@ -55,8 +55,8 @@ def _is_trec(beginning: Beginning) -> bool:
 
 def commented(start: bytes) -> int:
     """Return how many lines of comments a file begins with, which ir_metadata and TIRA write in front of runs."""
-    rows = start.split(b"\n")
-    return next((number for number, row in enumerate(rows) if not _is_comment(row.decode(errors="replace"))), 0)
+    rows = start.decode(errors="replace").split("\n")
+    return next((number for number, row in enumerate(rows) if row.strip() and not _is_comment(row)), 0)
 
 
 def _is_comment(row: str) -> bool:
@@ -72,11 +72,11 @@ def _fits(row: Sequence[str]) -> bool:
 
 def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
     """Return the cells of the first rows: between tabs if there is one in a row, else between white space."""
-    rows = beginning.start.decode(errors="replace").splitlines()
+    rows = beginning.start.split(b"\n", commented(beginning.start))[-1].decode(errors="replace").splitlines()
     # The last row that was looked at is perhaps only a part of one.
     if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
         rows.pop()
-    rows = [row for row in rows if row.strip()][commented(beginning.start) :]
+    rows = [row for row in rows if row.strip()]
     separators = [delimiter or ("\t" if "\t" in row else None) for row in rows[:_LOOKED_AT]]
     return [row.split(separator) for row, separator in zip(rows, separators, strict=False)]
 

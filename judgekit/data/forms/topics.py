@@ -14,8 +14,9 @@ from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
 _FIRST: Final = re.compile(
-    rb"(?:<\?xml[^>]*>|<!--.*?-->|<(?:topics|xml|trec\w*)\b[^>]*>|\s)*<top(?:ic)?[\s>]", re.I | re.S
+    rb"(?:<\?xml[^>]*>|<!DOCTYPE[^>]*>|<!--.*?-->|\s)*(?:<[\w-]+(?:\s[^>]*)?>\s*){0,2}?<top(?:ic)?[\s>]", re.I | re.S
 )
+"""The first topic of a file, below a root of any name."""
 _TOPIC: Final = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?:</\1\s*>|(?=<\1[\s>])|\Z)", re.I | re.S)
 _FIELD: Final = re.compile(r"<([A-Za-z][\w-]*)\b[^>]*>")
 _END: Final = re.compile(r"</[A-Za-z][\w-]*\s*>")
@@ -24,6 +25,7 @@ _NAMES: Final = {
     **dict.fromkeys(("num", "number", "id", "qid"), "query_id"),
     **{"desc": "description", "narr": "narrative"},
 }
+_ONCE: Final = ("query_id", "title", "query", "question")
 _LABELS: Final = {
     "query_id": "Number",
     "title": "Topic",
@@ -45,9 +47,11 @@ def _topics(path: Path) -> Iterator[DataRecord]:
             name = _NAMES.get(tag[1].lower(), tag[1].lower())
             content = found[3][tag.end() : following.start() if following else None]
             label = re.match(rf"\s*{_LABELS[name]}\s*:", content) if name in _LABELS else None
-            if name in fields:
+            field = _one_line(content[label.end() if label else 0 :])
+            if name in fields and name in _ONCE:
                 raise DataError(f"this topic has two fields <{tag[1]}>: keep one of them", path, line)
-            fields[name] = _one_line(content[label.end() if label else 0 :])
+            # Topics of diversity tasks have a field for each subtopic.
+            fields[name] = f"{fields[name]}\n{field}" if name in fields else field
         # Under other names, query and question, a topic may have two texts: which one is asked the user says.
         text_of_topic = fields.get("title") if tags else _one_line(found[3])
         if text_of_topic:
