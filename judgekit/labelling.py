@@ -16,8 +16,9 @@ from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.documents import Unit
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns
-from judgekit.data.gold import misplaced
+from judgekit.data.gold import differing, misplaced
 from judgekit.data.labelings import LabelFile, Labeling
+from judgekit.data.questions import Repeats, questions_of
 from judgekit.data.runs import fused
 from judgekit.data.spans import where
 from judgekit.labelers.base import Label, Labeler, build
@@ -42,11 +43,23 @@ def misplaced_by(labelers: Mapping[str, Labeler], collection: Collection) -> Ite
         # Where a judgment counts for a whole page its id may be the page's.
         if not labeler.needs.existing or getattr(labeler, "expand", "none") != "none":
             continue
-        judged: dict[str, dict[str, float]] = {}
-        for (query_id, doc_id), relevance in getattr(labeler, "imported", {}).items():
-            if relevance is not None:
-                judged.setdefault(query_id, {})[doc_id] = relevance
-        yield from misplaced(name, judged, labeler.scale.threshold, collection.pairs, collection.docs)
+        yield from misplaced(name, _imported(labeler), labeler.scale.threshold, collection.pairs, collection.docs)
+
+
+def _imported(labeler: Labeler) -> dict[str, dict[str, float]]:
+    """Return what a labeler's file says of each document, by query."""
+    judged: dict[str, dict[str, float]] = {}
+    for (query_id, doc_id), relevance in getattr(labeler, "imported", {}).items():
+        if relevance is not None:
+            judged.setdefault(query_id, {})[doc_id] = relevance
+    return judged
+
+
+def gold_apart(labelers: Iterable[Labeler], questions: Mapping[str, str]) -> int:
+    """Return how many questions have rows whose relevant documents differ, by the labeler that says so most often."""
+    existing = [labeler for labeler in labelers if labeler.needs.existing]
+    apart = [differing(_imported(labeler), labeler.scale.threshold, questions) for labeler in existing]
+    return max(apart, default=0)
 
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
@@ -167,7 +180,10 @@ class PoolLabeler:
         collection = Collection.make(queries, docs, runs, depth, cache=cache)
         labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
         name = name or str(labeler.spec)
-        notes = misplaced_by({name: labeler}, collection)
+        notes = [*misplaced_by({name: labeler}, collection)]
+        if labeler.needs.existing:
+            apart = Repeats(gold=gold_apart([labeler], questions_of(collection.queries)))
+            notes += filter(None, [apart.contradiction])
         pool = cls(replace(collection, notes=(*collection.notes, *notes)), labeler, name)
         if known is None:
             return pool

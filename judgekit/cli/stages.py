@@ -313,9 +313,11 @@ def score(
     changes = None
     if baseline is not None:
         from judgekit.analysis.baseline_test import against
-        from judgekit.data.questions import UNKNOWN
+        from judgekit.data.questions import PARTED, UNKNOWN
 
         changes = against(evaluation, baseline, queries=queries, groups=groups)
+        if queries is not None and groups != PARTED:
+            evaluation.warnings += _gold_apart(labelings, queries)
         if queries is None and groups is None:
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
@@ -348,6 +350,19 @@ def score(
     if out is not None:
         say(f"scores: {out} ({len(table):,} rows)")
     note(*warnings)
+
+
+def _gold_apart(labelings: Sequence[Labeling], queries: Path) -> Iterator[str]:
+    """Yield which labelings have different relevant documents for queries that are one question."""
+    from judgekit.data.frames import as_queries
+    from judgekit.data.gold import differing, judged_by
+    from judgekit.data.questions import Repeats, questions_of
+
+    questions = questions_of(as_queries(queries))
+    for labeling in labelings:
+        apart = Repeats(gold=differing(judged_by(labeling), labeling.scale.threshold, questions))
+        if apart.gold:
+            yield f"{labeling.name}: {apart.contradiction}"
 
 
 def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:

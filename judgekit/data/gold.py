@@ -87,6 +87,19 @@ def misplaced(name: str, judged: Judged, least: float, found: Mapping[str, Seque
         )
 
 
+def differing(judged: Judged, least: float, questions: Mapping[str, str]) -> int:
+    """Return how many questions have rows with different relevant documents.
+
+    ``questions`` says by query id which question it asks. Rows without a relevant document say nothing.
+    """
+    by_question: dict[str, set[frozenset[str]]] = {}
+    for query_id, relevances in judged.items():
+        relevant = frozenset(doc_id for doc_id, relevance in relevances.items() if relevance >= least)
+        if relevant and query_id in questions:
+            by_question.setdefault(questions[query_id], set()).add(relevant)
+    return sum(len(different) > 1 for different in by_question.values())
+
+
 def _copies(
     relevant: Mapping[str, Sequence[str]], judged: Judged, found: Mapping[str, Sequence[str]], docs: Docs
 ) -> Iterator[tuple[str, str, str]]:

@@ -32,7 +32,7 @@ from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
-from judgekit.labelling import misplaced_by
+from judgekit.labelling import gold_apart, misplaced_by
 from judgekit.metrics import Measure, incomparable, of_evidence, parse_measures, suited
 from judgekit.rules import Source, SourcedOutcome
 from judgekit.spec import slug
@@ -160,6 +160,8 @@ def prepare(
     if config.analysis.groups != PARTED:
         questions = questions_of(collection.queries)
     repeats = repeats_of(collection.queries, questions)
+    if repeats.any:
+        repeats = replace(repeats, gold=gold_apart(labelers.values(), questions))
     counted = filter(None, [repeats.sentence, repeats.contradiction])
     collection = replace(collection, notes=(*collection.notes, *counted))
     if referenced and first is not None and config.answers.declared.outcome in config.answers.metrics:

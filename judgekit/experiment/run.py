@@ -47,7 +47,6 @@ from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.questions import contradicting
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL, QUALITY, Status
@@ -240,7 +239,7 @@ def _compared(state: State) -> Comparison:
             groups=prepared.groups,
             questions=prepared.questions,
             contradicting=prepared.repeats.contradicting,
-            gold=_gold_apart(state),
+            gold=prepared.repeats.gold,
             weights=prepared.weights or {},
             file=_as_typed(prepared.config.path),
         ),
@@ -269,20 +268,6 @@ def _as_typed(path: Path) -> str:
     here = Path.cwd()
     full = path.resolve()
     return str(full.relative_to(here)) if full.is_relative_to(here) else str(path)
-
-
-def _gold_apart(state: State) -> int:
-    """Return how many questions have rows whose relevant documents differ, by the labelings that exist already."""
-    most, prepared = 0, state.prepared
-    for name, labeler in prepared.labelers.items():
-        if labeler.needs.existing and prepared.repeats.any:
-            table = state.labelings[name].table
-            relevant = table[table["relevance"] > 0]
-            gold: dict[str, set[str]] = {}
-            for query_id, doc_id in zip(relevant["query_id"], relevant["doc_id"], strict=True):
-                gold.setdefault(query_id, set()).add(doc_id)
-            most = max(most, contradicting(prepared.questions, gold))
-    return most
 
 
 def _unanswerable(state: State) -> frozenset[str]:

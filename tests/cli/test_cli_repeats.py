@@ -157,3 +157,28 @@ def test_rows_of_one_question_that_contradict_each_other_are_counted_with_the_cu
     counted = next(claim["sentence"] for claim in said["decision"]["claims"] if claim["kind"] == "questions")
     assert "1 repeated text has different reference answers; 2 repeated texts have different relevant" in counted
     assert 'groups = "none" parts them' in counted
+
+
+def test_every_command_that_reads_judgments_counts_repeats_whose_relevant_documents_differ(
+    judgekit: Judgekit,
+) -> None:
+    make(2)
+    gold = Path("g.qrels").read_text()
+    apart = gold.replace("q00-1 0 d0 1", "q00-1 0 x0 1").replace("q01-1 0 d1 1", "q01-1 0 x1 1")
+    Path("g.qrels").write_text(apart)
+    labelers = '[[labelers]]\nkind = "provenance"\nqrels = "g.qrels"\n[[labelers]]'
+    Path("e.toml").write_text(Path("e.toml").read_text().replace("[[labelers]]", labelers, 1))
+    runs = ("--run", "a.trec", "--run", "b.trec")
+    data = ("--queries", "q.jsonl", "--docs", "d.jsonl", *runs, "--depth", 1)
+    commands = (
+        ("plan", "e.toml"),
+        ("label", "provenance(qrels='g.qrels')", *data, "--out", "l.qrels"),
+        ("score", *runs, "--qrels", "g.qrels", "--baseline", "a", "--queries", "q.jsonl", "-m", "RR"),
+    )
+    for command in commands:
+        said = judgekit(*command)
+        assert "2 repeated texts have different relevant documents" in " ".join((said.out + said.err).split()), command
+    Path("g.qrels").write_text(gold)
+    for command in commands:
+        said = judgekit(*command)
+        assert "relevant documents" not in " ".join((said.out + said.err).split()), command

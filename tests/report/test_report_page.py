@@ -136,6 +136,13 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in page.rows
     assert text.count("<p>Each cell: concordance") == 3, "one table for each level"
     assert "Each run on its own" in page.whole
+    within = "Over questions, within a run: not which run is better."
+    assert within in page.whole
+    results = make_results()
+    first = results.comparison["run"].isin(["all", results.comparison["run"].drop_duplicates().iloc[0]])
+    alone = drawn(comparison=results.comparison[first]).whole
+    assert "Each run on its own" in alone
+    assert within not in alone, "a single run is compared with no other"
 
 
 def test_what_a_claim_hinges_on_stands_first_among_the_threats():
