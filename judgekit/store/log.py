@@ -130,7 +130,7 @@ def _is_whole(head: bytes) -> bool:
 
 def is_foreign(database: Path, log: Log) -> bool:
     """Whether a log was written for another database than the one it lies beside, as far as their numbers say."""
-    with suppress(*ERRORS), closing(connect(database, "immutable=1")) as alone:
+    with suppress(*ERRORS), closing(connect(database, "mode=ro&immutable=1")) as alone:
         number = alone.execute("PRAGMA application_id").fetchone()[0]
         return number != 0 and log.store() not in (None, number)
     return False
@@ -174,9 +174,13 @@ def _cut(database: Path, connection: sqlite3.Connection) -> str:
         log = read_log(database)
     finally:
         connection.execute("ROLLBACK")
-    busy, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    while True:
+        busy, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if not busy:
+            break
+        time.sleep(_MOMENT_S / 10)  # another process does the same
     later = read_log(database)
     # A log that another process began anew meanwhile was read to its end.
-    if log and later and later.head == log.head and not busy and 0 <= frames < log.committed:
+    if log and later and later.head == log.head and 0 <= frames < log.committed:
         return "its log is malformed"
     return ""

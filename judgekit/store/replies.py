@@ -22,7 +22,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection, DatabaseError, OperationalError
@@ -36,7 +36,7 @@ from judgekit.errors import StoreError
 from judgekit.store import log, tally
 from judgekit.store.records import Record, looked_up
 from judgekit.store.recovery import lay_out, page_sizes, rows_counted, rows_of_pages, rows_of_table
-from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, make_file, said
+from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, lock, make_file, said
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
@@ -80,13 +80,17 @@ class Store:
         self.readonly = readonly
         self._note = note
         self._noted_unreadable = self._index_checked = False
+        self._inode = 0
+        self._is_alone = False
         self.counted = False
         self._database = self.path / diskcache.core.DBNAME
         self._reason = "it was moved aside, and then that was interrupted"
         self._lock = threading.RLock()
         self._opened = ExitStack()
         try:
-            self._guarded(self._open)
+            self._refuse_another_program()
+            with self._alone():
+                self._guarded(self._open)
         except BaseException:
             self.close()
             raise
@@ -101,7 +105,7 @@ class Store:
             return
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         make_file(self._database)
-        self._refuse_another_program()
+        self._inode = self._database.stat().st_ino
         log.refuse_unread_log(self._database)
         connection = self._connect("mode=rw")
         self._rows = Rows(connection)
@@ -114,13 +118,28 @@ class Store:
         self._rows.prepare()
         if self._compare(noted):
             self._note_tally()
-        self._inode = self._database.stat().st_ino
         for folder in self.path.glob(f"{_UNFINISHED}*"):
             self._save_rows(folder)
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let no other process open the store, or save its rows, meanwhile."""
+        if self.readonly or self._is_alone:
+            yield
+            return
+        with ExitStack() as held:
+            # Who may not lock may not write either, or shares the store: that is told where it is opened.
+            with suppress(OSError, *ERRORS):
+                held.enter_context(closing(lock(self._database)))
+            self._is_alone = True
+            try:
+                yield
+            finally:
+                self._is_alone = False
+
     def _refuse_another_program(self) -> None:
         # Read without its log and without locks: SQLite changes a file even by closing it.
-        with suppress(*ERRORS), closing(connect(self._database, "immutable=1")) as alone:
+        with suppress(*ERRORS), closing(connect(self._database, "mode=ro&immutable=1")) as alone:
             if Rows(alone).is_of_another_program():
                 raise StoreError(
                     f"{self._database} belongs to another program and was not touched: name another folder with"
@@ -180,6 +199,8 @@ class Store:
                 return action()
             except ERRORS as problem:
                 text = said(problem)
+                if attempt == 1 and self._moved():
+                    continue
                 if attempt == 1 and is_damage(text):
                     self.recover(text)
                     continue
@@ -208,15 +229,33 @@ class Store:
 
     def _follow(self) -> None:
         """Reopen if another process moved the file aside."""
-        with suppress(FileNotFoundError):
-            if self.readonly or self._database.stat().st_ino == self._inode:
-                return
-        self._open()
+        if self._moved():
+            with self._alone():
+                self._guarded(self._open)
+
+    def _moved(self) -> bool:
+        """Whether another file, or none, lies where this one was opened."""
+        if self.readonly:
+            return False
+        try:
+            return bool(self._database.stat().st_ino != self._inode)
+        except FileNotFoundError:
+            return True
 
     def recover(self, reason: str) -> None:
         """Move the files aside, and begin a new store with their whole rows."""
         if self.readonly:
             raise self._damaged(reason)
+        with self._alone():
+            if not self._moved():  # by another process, which saved its rows
+                self._move_aside()
+                self._reason = reason
+            try:
+                self._open()
+            except ERRORS as problem:
+                raise self._sentence(said(problem)) from None
+
+    def _move_aside(self) -> None:
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
         # SQLite deletes the log when it closes the file, whether or not it could read it.
@@ -228,11 +267,6 @@ class Store:
             name = f"{self._database.name}{end}"
             with suppress(FileNotFoundError):
                 (self.path / name).rename(folder / name)
-        self._reason = reason
-        try:
-            self._open()
-        except ERRORS as problem:
-            raise self._sentence(said(problem)) from None
 
     def _save_rows(self, folder: Path) -> None:
         """Store the whole rows of a damaged file, and tell the user how many were saved and lost."""
@@ -423,9 +457,13 @@ class Store:
 
         def transaction() -> T:
             with self._lock:
-                self._follow()
-                with self._cache.transact():
-                    return work(self._rows)
+                while True:
+                    self._follow()
+                    with self._cache.transact():
+                        result = work(self._rows)
+                    # Whoever moved the file aside meanwhile may have read it before this was in it.
+                    if not self._moved():
+                        return result
 
         return self._guarded(transaction)
 

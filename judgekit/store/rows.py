@@ -16,6 +16,7 @@ import os
 import random
 import re
 import sqlite3
+import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from uuid import uuid4
 
 import diskcache
 
-from judgekit.store.tally import Tally
+from judgekit.store.tally import END as COUNT, Tally, open_beside
 
 SETTINGS: Final[dict[str, Any]] = {
     "eviction_policy": "none",  # "least-recently-stored" would delete replies beyond a size limit
@@ -47,6 +48,10 @@ _KNOWN: Final = (*SETTINGS, *diskcache.core.METADATA)
 # Rows of a kilobyte or two leave a third of SQLite's usual pages (4 KB) empty; larger ones are slower to write, since
 # a new row changes a page of the index wherever its key happens to stand.
 _PAGE: Final = 8192
+
+_LOCK: Final = "-lock"
+_LOCK_S: Final = 1800.0
+"""Seconds that another process may take to save the rows of a damaged store."""
 
 _NEW_PAGES: Final = 16
 """More than a store has in which nothing is stored yet."""
@@ -314,7 +319,7 @@ class Rows:
 
 
 def connect(database: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection to a file: ``mode=rw``, ``mode=ro`` or ``immutable=1``."""
+    """Return a connection to a file: ``mode=rw``, ``mode=ro``, or ``mode=ro&immutable=1``, which locks nothing."""
     uri = f"{database.resolve().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
 
@@ -334,6 +339,24 @@ def make_file(database: Path) -> None:
             os.link(new, database)
     finally:
         new.unlink(missing_ok=True)
+
+
+def lock(database: Path) -> sqlite3.Connection:
+    """Return a connection that locks a file of its own beside the database until it is closed, or its process ends."""
+    path = Path(f"{database}{_LOCK}")
+    if not path.exists():  # closing a file gives up the locks that this process has on it
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(open_beside(database, _LOCK))
+    with suppress(OSError):  # the user may have opened the store to a group
+        for end in (_LOCK, COUNT):
+            os.chmod(f"{database}{end}", stat.S_IMODE(database.stat().st_mode))
+    connection = sqlite3.connect(path, timeout=_LOCK_S, isolation_level=None)
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _new_number() -> int:

@@ -42,18 +42,20 @@ def write(database: Path, tally: Tally) -> None:
     # One write in place, so that no reader and no killed process sees half of it.
     line = f"{tally.store:>12} {tally.rows:>16} {tally.ever:>16}\n".encode()
     with suppress(OSError):
-        file = _opened(database)
+        file = open_beside(database, END)
         try:
             os.write(file, line)
         finally:
             os.close(file)
 
 
-def _opened(database: Path) -> int:
-    path = f"{database}{END}"
+def open_beside(database: Path, end: str) -> int:
+    """Open a file beside a database for writing; a new one has the rights of the database, as SQLite's log has."""
+    path = f"{database}{end}"
     try:
         return os.open(path, os.O_WRONLY)
     except FileNotFoundError:
         file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
-        os.chmod(path, stat.S_IMODE(database.stat().st_mode))  # as SQLite does with the log
+        with suppress(FileNotFoundError):
+            os.chmod(path, stat.S_IMODE(database.stat().st_mode))
         return file

@@ -2,6 +2,8 @@
 
 import random
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -138,6 +140,30 @@ def test_no_damage_loses_a_reply_without_a_word(tmp_path, states, kind):
     became = {damaged(tmp_path / "store", states, kind, seed) for seed in range(3)}
     if kind == "head":
         assert became <= {"whole", "saved"}
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.many)])
+def test_processes_that_open_a_damaged_store_at_once_save_it_once_and_lose_nothing(tmp_path, states, rounds):
+    code = (
+        "import sys; from contextlib import closing; from tests.store.filling import *\n"
+        "notes = []\n"
+        "with closing(Store(sys.argv[1], note=notes.append)) as store:\n"
+        "    print(len(notes), len(store.get_many([record(n).key for n in range(1200)])))"
+    )
+    for seed in range(rounds):
+        folder, rng = tmp_path / str(seed), random.Random(seed)
+        folder.mkdir()
+        files = dict(states["half"])
+        # An image in the middle of the log, so that what follows is not read.
+        files[LOG] = spoiled(files[LOG], rng, PAGE, len(files[LOG]) // 2, (1,))
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        command = [sys.executable, "-c", code, str(folder)]
+        children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        said = sorted(child.communicate(timeout=60)[0].split() for child in children)
+        assert [notes for notes, _ in said] == ["0", "0", "1"]
+        assert all(int(rows) >= ROWS - 1 for _, rows in said)
+        assert len(list(folder.glob("damaged-*"))) == 1
 
 
 @pytest.mark.many

@@ -444,7 +444,8 @@ def test_a_store_is_for_its_owner_alone(tmp_path):
     with closing(Store(path)) as store:
         store.put_many([record(1)])
         assert rights(path) == {".": 0o700, "cache.db": 0o600, "cache.db-wal": 0o600, "cache.db-shm": 0o600} | {
-            "cache.db-count": 0o600
+            "cache.db-count": 0o600,
+            "cache.db-lock": 0o600,
         }
     damage(path / "cache.db", "header")
     fill(path, range(3))
@@ -459,7 +460,7 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path):
     (tmp_path / "store" / "cache.db").chmod(0o660)
     with closing(Store(tmp_path / "store")) as store:
         store.put_many([record(1)])
-        files = dict.fromkeys(("cache.db", "cache.db-wal", "cache.db-shm", "cache.db-count"), 0o660)
+        files = {f"cache.db{end}": 0o660 for end in ("", "-wal", "-shm", "-count", "-lock")}
         assert rights(tmp_path / "store") == {".": 0o770} | files
 
 
