@@ -213,6 +213,10 @@ def score(
         docs: as for `label`; to count evidence once where documents say where they stand on their pages: by default
             where runs are over different cuts of them.
 
+    Returns:
+        The scores, shape (measures, labelings, runs, queries), NaN where undefined, with their bounds and means. Ties
+        and means are trec_eval's unless ``ties`` or ``like`` say otherwise.
+
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
     """
@@ -262,6 +266,11 @@ def agree(
         runs: also say whether the labelings order these runs alike.
         measures: the measures of the runs, as for `score`.
         scales: scale of a table or file by its name.
+
+    Returns:
+        The coefficients with their intervals, a row for each pair of labelings; the confusion and coverage tables, and
+        with runs how far both order them alike. Coefficients lie between -1 and 1, shares between 0 and 1. Cohen's
+        kappa (1960), Krippendorff's alpha (2004), Gwet's AC1 (2008).
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.

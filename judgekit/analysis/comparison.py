@@ -183,6 +183,11 @@ def compare(
         background: what the tables do not say of themselves: costs and prices, who answered, kinds and groups.
         progress: is told about every panel (measure x metric x model x depth).
 
+    Returns:
+        The table of coefficients, the differences between labelings, the decision and its warnings. Quality and gains
+        are in points (hundredths of the scale), coefficients between -1 and 1. Runs are compared with the best as in Hsu
+        (1996); correlations over questions are those of eRAG (Salemi and Zamani, 2024).
+
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist, or what is given is not a table.
@@ -573,7 +578,20 @@ def _quality_in_words(evaluation: Evaluation) -> str:
 
 
 def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **given: Any) -> Decision:
-    """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook."""
+    """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook.
+
+    Args:
+        scores: as for `compare`.
+        quality: as for `compare`.
+        rules: as for `compare`.
+        given: further arguments of `compare`.
+
+    Returns:
+        The decision: lines of sentences, and the claims behind them, quality in points (hundredths of the scale).
+
+    Raises:
+        DataError, UsageError: as for `compare`.
+    """
     return compare(scores, quality, rules, **given).decision
 
 

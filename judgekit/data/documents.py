@@ -17,6 +17,9 @@ class Query:
     """A question, with its reference answers where there are some.
 
     Attributes:
+        query_id: its id, as in runs and qrels.
+        text: the question.
+        answers: reference answers, any of which is right.
         language: a code such as ``fi`` or ``pt-BR``, "" if it is not given.
         messages: the conversation that it ends, each with ``role`` and ``content``; empty where there is none.
         columns: whatever else its record holds, as texts by name, for prompts.
@@ -61,8 +64,11 @@ class Doc:
     """A passage that can be retrieved.
 
     Attributes:
+        doc_id: its id, as in runs and qrels.
+        text: the passage.
+        title: its title, "" if there is none.
         page_id: the page that it was cut out of.
-        start, end: where on that page it stands: its first character from 0, and the one behind its last.
+        start, end: where on that page it stands, in characters: its first one from 0, and the one behind its last.
         columns: whatever else its record holds, as texts by name, for prompts.
     """
 

@@ -50,6 +50,9 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
             ``csv(query_id=qid, value=stars):FILE`` names your own columns. Answers also in nested forms.
         numbered: give the rows of a text file their lines as index, named ``line``.
 
+    Returns:
+        The table, a row for each record.
+
     Raises:
         DataError: the file is missing or is not such a table; text files with line, Parquet with row.
         UsageError: there is no such form.

@@ -76,6 +76,9 @@ def read_docs(
         memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
         index: the folder for what is kept of it between commands; the cache folder by default.
 
+    Returns:
+        The documents by id, in memory, or on disk above the limit.
+
     Raises:
         DataError: see `judgekit.data.fields`; the message has file, line and reason.
         UsageError: there is no such form or option.

@@ -121,6 +121,9 @@ def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
     Args:
         paths: the file or files, each JSON lines, a JSON array, CSV or Parquet.
 
+    Returns:
+        Questions, documents, runs, answers and ratings of all traces, and sentences on what could not be used.
+
     Raises:
         DataError: a record is neither a span, an observation, a trace nor a score, or no trace holds a question and
             a retrieval.

@@ -49,6 +49,9 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         name: the run's name; by default the file's name without its endings.
         ties: how documents with equal scores are ordered.
 
+    Returns:
+        The run: for each query its documents with their scores, the best first.
+
     Raises:
         DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
@@ -80,6 +83,9 @@ def read_qrels(
             is then False), and a file with fractions is an error: what they mean is never guessed.
         negative: whether negative grades are taken under a declared scale of grades from 0 on (`Labeling.below` counts
             them); else they are an error.
+
+    Returns:
+        The labels with their scale, a row for each pair.
 
     Raises:
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
@@ -217,6 +223,10 @@ class Asked:
 
 def write_run(run: Run, path: str | Path) -> None:
     """Write a run as a TREC file: queries in ascending order, best document first, all digits of the scores.
+
+    Args:
+        run: the run.
+        path: the file to write.
 
     Raises:
         DataError: an id holds white space, or the file cannot be written.

@@ -232,6 +232,9 @@ def build(
         accept_empty: write the labels even if they leave most questions on which people found a relevant document
             without one.
 
+    Returns:
+        The labels, the files that hold them, their agreement with people, and how many pairs have no label.
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; or nothing is written, since people judged no pair
             that the labeling labelled, or its labels leave most questions without a relevant document.

@@ -361,6 +361,11 @@ def choose(
         asking: as for `judgekit.run`. Its limits count all that the choice needs, replies that are in the store
             included.
 
+    Returns:
+        The run to ship, the most that it may lose against the best in points (hundredths of the quality's scale), and
+        the claims behind it. The race is that of Waudby-Smith et al. (2024), the bound that of multiple comparisons
+        with the best (Hsu, 1996).
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint ended it, or the budget does not pay for a first block; call it again to go on.

@@ -458,6 +458,10 @@ def run(
             by `judgekit trust`.
         asking: up to what cost models are asked, where replies are kept, and who is told how far it is.
 
+    Returns:
+        The labelings, qualities and scores, their comparison with its decision, and a line for everything that is
+        missing.
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended the run; run it again to go on from there.

@@ -41,6 +41,10 @@ def chunks(pages: AsDocs, docs: AsDocs) -> Placed:
         pages: the pages, as documents: ``doc_id`` is the page's id.
         docs: the documents, each with its ``page_id``. Spans that they have are checked; they count characters.
 
+    Returns:
+        The documents with their spans in characters, how many were placed exactly or nearly, and why the others were
+        not.
+
     Raises:
         DataError: a span ends behind its page, or the text at it is another one.
     """

@@ -290,6 +290,10 @@ def judge_test(
         endpoints: the LLM, or several that the spelling names.
         asking: up to what cost models are asked, and where replies are kept.
 
+    Returns:
+        How far the labeler's labels agree with people's and order the runs alike, with intervals, and whether that is
+        fit.
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.

@@ -366,6 +366,9 @@ def measure(name: str, *, rewards: str = "", lower_is_better: bool = False) -> C
         rewards: what it rewards.
         lower_is_better: whether smaller values are better.
 
+    Returns:
+        The decorator, which gives the function back unchanged.
+
     Raises:
         UsageError: the name is taken, or the function is not of that form.
     """

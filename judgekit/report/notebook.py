@@ -33,6 +33,10 @@ def figures(thing: object, coefficient: str = HEADLINE, run: str | None = None) 
         run: the retriever that the figures of a comparison are about, over questions as in the paper; None for the mean
             over all of them.
 
+    Returns:
+        The figures that there is something to draw for, each as SVG with its numbers. Figures 1 to 3 are those of eRAG
+        (Salemi and Zamani, 2024).
+
     Raises:
         UsageError: it is something else, or there is no such coefficient or run.
     """

@@ -75,6 +75,9 @@ def audit(
         reference: the labeling that others are compared with; by default what people said, else provenance.
         asking: up to what cost models are asked, and where replies are kept.
 
+    Returns:
+        The numbers of each check by labeling, and what was left out, as sentences.
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.

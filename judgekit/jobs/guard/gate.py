@@ -130,6 +130,10 @@ def guard(
         endpoints: as for `judgekit.label`.
         asking: as for `judgekit.label`.
 
+    Returns:
+        Whether the gate passes, the mean loss with its interval as a share of the measure's range, and the questions
+        that changed, those that lose most first.
+
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint ended it; what was paid for is in the store.
