@@ -426,6 +426,11 @@ class Files:
         self.imported[name] = path
         return Input(path, name, name)
 
+    def withdraw(self, written: Input) -> None:
+        """Take back a file that was to be written."""
+        self.all.remove(written)
+        del self.imported[written.name]
+
 
 def is_inside(path: Path, folder: Path) -> bool:
     """Return whether a path lies in a folder."""

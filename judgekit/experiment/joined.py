@@ -97,6 +97,11 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
         file.why = file.why or unknown
         return
     copy = _add_copy(files, file, rows, named, lines)
+    if not copy.kinds:
+        # No reader takes the rows with their ids either: the user knows only the file that they came from.
+        files.withdraw(copy)
+        file.why = unknown or copy.why
+        return
     file.taken.append(
         f"{len(rows):,} rows whose questions were found by their text: written to {copy.name} with their ids"
     )

@@ -248,6 +248,16 @@ def test_what_stands_in_several_files_comes_together(make, taken, files, data, j
     assert (again.out, "experiment.toml already exists" in again.err) == ("", True)
 
 
+@pytest.mark.parametrize("field", ["document", "retrieved", "note"])
+def test_of_rows_that_no_reader_takes_the_file_is_named_that_they_came_from(field, data, judgekit):
+    lines(data / "qd.jsonl", [{"question": q["text"], field: "x"} for q in rows(data / "queries.jsonl")])
+    said = judgekit("init", code=0)
+    (line,) = (line for line in said.out.splitlines() if line.startswith("qd.jsonl"))
+    assert line.endswith(f"not used: judgekit reads no file with these columns: question, {field}")
+    assert "imported" not in said.out + said.err
+    assert not (data / "imported").exists()
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_table_of_each_application_holds_the_answers_of_its_run(named, data, judgekit):
     (data / "apps").mkdir()
