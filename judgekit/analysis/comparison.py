@@ -185,8 +185,8 @@ def compare(
 
     Returns:
         The table of coefficients, the differences between labelings, the decision and its warnings. Quality and gains
-        are in points (hundredths of the scale), coefficients between -1 and 1. Runs are compared with the best as in Hsu
-        (1996); correlations over questions are those of eRAG (Salemi and Zamani, 2024).
+        are in points (hundredths of the scale), coefficients between -1 and 1. Runs are compared with the best
+        (Hsu, 1996); correlations over questions are those of eRAG (Salemi and Zamani, 2024).
 
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
