@@ -26,16 +26,16 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
-from judgekit.data.tables import ANSWERS, PAIRED, PAIRS, RATED, RATERS
+from judgekit.data.tables import ANSWERS, PAIRED, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
 
 _RATING: Final = Declaration(
     {
-        **{name: (name,) for name in ("run", "depth", "model", "metric", "scale", *PAIRS.columns, *PAIRS.optional)},
         "query_id": DECLARED["answer"].names["id"],
         "value": (*RATED, "score"),
+        **{name: (name,) for name in ("run", "depth", "model", "metric", "scale", *sorted(PAIRED), "judge")},
         "cluster": RATERS,
     },
     "ratings",
