@@ -106,9 +106,10 @@ def claims(rated: PartlyRated, alone: Best, qualifies: str) -> Iterator[Claim]:
     counts = f"People rated all answers to {found.graded:,} of {found.questions:,} questions"
     about = Claim("partly rated", "", name, value=float(found.graded), shown=rated.decides, qualifies=qualifies)
     if not rated.drawn:
+        enough = "" if found.decides else f" from {DECIDES} of them on"
         said = (
             f'{counts}, and these alone decide. If they were drawn at random, declare `drawn = "random"` (`--drawn'
-            f" random`): then {name}, which scores all, counts too, corrected by them."
+            f" random`): then{enough} {name}, which scores all, counts too, corrected by them."
         )
         yield replace(about, sentence=said)
         return

@@ -250,3 +250,21 @@ def test_the_decision_holds_labelings_against_each_other_on_the_cases_that_both_
     lead = apart.leads(use, pair(apart)).of(first, second)
     assert lead.value == pytest.approx(r[first.name] - r[second.name])
     assert lead.value != pytest.approx(first.r.value - second.r.value, abs=1e-6)
+
+
+@pytest.mark.parametrize(("reach", "shown"), [(0.1, True), (9.0, False)])
+def test_a_labeling_flatters_its_pick_only_if_it_does_so_whatever_is_missing(reach: float, shown: bool) -> None:
+    rng = np.random.default_rng(4)
+    quality = (rng.random((3, 200)) < np.array([[0.55], [0.5], [0.5]])).astype(float)
+    flattering = quality + rng.normal(size=quality.shape)
+    flattering[0] += 1.5
+    scores, answers = tables({"own": flattering}, quality, RUNS[:3])
+    value = scores["value"]
+    lost = pd.Series(np.random.default_rng(0).random(len(scores)) < 0.08, scores.index)
+    open_ = scores.assign(
+        value=value.mask(lost), low=value.mask(lost, value - reach), high=value.mask(lost, value + reach)
+    )
+    found = compare(open_, answers, FEW_RESAMPLES).decision
+    assert "own lacks " in " ".join(claim.sentence for claim in found.claims)
+    said = [claim.sentence for claim in found.claims if claim.kind == "left out"]
+    assert any("flatter" in sentence for sentence in said) == shown, said

@@ -107,6 +107,8 @@ def test_a_judge_corrected_by_fewer_than_fifty_rated_questions_decides_nothing()
     assert claims(found, "corrected lead")
     assert not claims(found, "rated alone")
     assert "which decide alone: from 50 on, judge corrected by them does." in dict(found.lines)["Choose"]
+    undeclared = compared(table_of(people, judge=judge), drawn=None).decision
+    assert "then from 50 of them on judge, which scores all, counts too" in dict(undeclared.lines)["Choose"]
     people, judge = rated_in_part(50)
     assert claims(compared(table_of(people, judge=judge)).decision, "rated alone")
 
