@@ -27,7 +27,6 @@ from pydantic import (
 )
 
 from judgekit.analysis.money import Money
-from judgekit.answers.direction import Directions
 from judgekit.client.budget import Price
 from judgekit.collection import Collection
 from judgekit.data.documents import Fields
@@ -113,6 +112,8 @@ def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> typ
 
 
 if TYPE_CHECKING:
+    from judgekit.answers.direction import Directions
+
     EndpointConfig = _Section
     MoneyConfig = _Section
     AnalysisConfig = Rules
@@ -241,6 +242,9 @@ class AnswersConfig(_Section, OutcomeConfig):
     @property
     def directions(self) -> Directions:
         """What the file says of the direction of metrics."""
+        # Imported here: answers bring along what reads replies, which whoever only loads the file does not need.
+        from judgekit.answers.direction import Directions
+
         return Directions(tuple(self.reverse), tuple(self.as_given))
 
     @property
@@ -268,7 +272,8 @@ class AnswersConfig(_Section, OutcomeConfig):
         for metric in self.metrics:
             if self.metrics.count(metric) > 1:
                 raise ValueError(f"metrics names {metric!r} twice")
-        self.directions  # noqa: B018  # raises where one is named in both ways
+        if self.reverse and self.as_given:
+            self.directions  # noqa: B018  # raises where one is named in both ways
         outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
         if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
