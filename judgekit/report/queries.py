@@ -22,7 +22,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
 from judgekit.report.grids import records
-from judgekit.report.model import Results
+from judgekit.report.model import LabelingInfo, Results
 
 BLOCK: Final = 20
 """Queries that are inflated together."""
@@ -120,6 +120,14 @@ def _by_query(table: pd.DataFrame) -> Rows:
     return rows
 
 
+def _asked(info: LabelingInfo) -> str:
+    """Return which model a labeling asks, where and with which prompt; "" where it asks none."""
+    if not info.model:
+        return ""
+    where = f" at {info.endpoint}" if info.endpoint else ""
+    return f"{info.model}{where}" + (f", prompt {info.prompt}" if info.prompt else "")
+
+
 def _scores_of(table: pd.DataFrame | None, measure: str) -> dict[tuple[str, str, str], float]:
     """Return the known scores by a measure, by labeling, run and query."""
     if table is None:
@@ -140,6 +148,7 @@ class _Packing:
         for info in results.labelings:
             if info.scale and info.name in self.scales:
                 self.scales[info.name] = Scale.parse(info.scale)
+        self.asked = {info.name: _asked(info) for info in results.labelings}
         self.labels: dict[str, Rows] = {}
         for name, table in backing.labels.items():
             self.labels[name] = _by_query(table)
@@ -158,7 +167,8 @@ class _Packing:
             values += [value for value in entry["quality"] if value is not None]
         labelings = []
         for name, scale in self.scales.items():
-            labelings.append({"name": name, "least": scale.threshold, "scale": str(scale)})
+            asked = self.asked.get(name, "")
+            labelings.append({"name": name, "least": scale.threshold, "scale": str(scale), "asked": asked})
         right = _RIGHT
         if values and not 0 <= min(values) <= max(values) <= 1:
             # Ratings on a scale of their own: an answer is right from its middle on.
@@ -296,6 +306,7 @@ class _Query:
             "status": row["status"],
             "raw": text(row.get("raw")),
             "reason": text(row.get("reason")),
+            "model": clean(row.get("reply_model") or ""),
         }
 
     def _given(self) -> list[dict[str, Any]]:

@@ -33,7 +33,19 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     assert packed is not None
     index = json.loads(zlib.decompress(base64.b64decode(packed.index)))
     assert (index["k"], index["runs"], index["queries"][0]["relevant"]) == (5, ["bm25"], [[3]])
-    assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale}]
+    asked = "reader-small at local, prompt judge-binary"
+    assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale, "asked": asked}]
+
+
+def test_a_reply_says_which_model_sent_it():
+    backing = make_backing(2)
+    judged = backing.labels["judge"].assign(reply_model="reader-small-2026")
+    packed = pack(make_results(), replace(backing, labels={**backing.labels, "judge": judged}))
+    assert packed is not None
+    place = list(backing.labels).index("judge")
+    for query in json.loads(zlib.decompress(base64.b64decode(packed.blocks[0]))):
+        assert {label["model"] for label in query["labels"][place]} == {"reader-small-2026"}
+        assert {label["model"] for label in query["labels"][0]} == {""}, "containment asks none"
 
 
 @pytest.mark.parametrize(("values", "right"), [([0.0, 1.0], 0.5), ([0.25, 0.75], 0.5), ([2.0, 6.0], 4.0)])

@@ -1,6 +1,7 @@
 """The claim as a picture: score against answer quality, by labeling, each circle a click away from its queries."""
 
 import base64
+import itertools
 import json
 import random
 import zlib
@@ -197,10 +198,14 @@ def large(queries: int = 2000, runs: int = 8, labelings: int = 5) -> tuple[Any, 
     rng = random.Random(1)
     words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(20_000)]
     # Words come as often as in a language: the one of rank n with a chance of 1 / n.
-    often = [1 / (rank + 3) for rank in range(len(words))]
+    often = [*itertools.accumulate(1 / (rank + 3) for rank in range(len(words)))]
     names, asked = [f"run{r}" for r in range(runs)], [f"q{i}" for i in range(queries)]
     pool = {query: [f"{query}-{d}" for d in range(15)] for query in asked}
-    docs = [Doc(doc, " ".join(rng.choices(words, often, k=80)), "Title") for each in pool.values() for doc in each]
+    docs = [
+        Doc(doc, " ".join(rng.choices(words, cum_weights=often, k=80)), "Title")
+        for each in pool.values()
+        for doc in each
+    ]
     pairs = [(query, doc) for query, each in pool.items() for doc in each]
     labels = {}
     for name in (f"labeling{place}" for place in range(labelings)):
@@ -211,14 +216,15 @@ def large(queries: int = 2000, runs: int = 8, labelings: int = 5) -> tuple[Any, 
         )
     quality = [
         {"run": run, "depth": 5, "model": "reader-small", "query_id": query, "metric": "em", "status": "ok",
-         "reason": "", "value": float(rng.random() < 0.5), "answer": " ".join(rng.choices(words, often, k=5))}
+         "reason": "", "value": float(rng.random() < 0.5),
+         "answer": " ".join(rng.choices(words, cum_weights=often, k=5))}
         for run in names for query in asked
     ]  # fmt: skip
     scores = [
         {"labeling": name, "run": run, "measure": "nDCG@5", "query_id": query, "value": rng.random()}
         for name in labels for run in names for query in asked
     ]  # fmt: skip
-    texts = {query: Query(query, " ".join(rng.choices(words, often, k=12)), ("one",)) for query in asked}
+    texts = {query: Query(query, " ".join(rng.choices(words, cum_weights=often, k=12)), ("one",)) for query in asked}
     lists = {run: {query: rng.sample(pool[query], 5) for query in asked} for run in names}
     tables = pd.DataFrame(quality), texts, MemoryDocs(docs), lists, pd.DataFrame(scores)
     return make_results(), Backing(labels, *tables)

@@ -3,11 +3,11 @@
 /**
  * What queries are found by.
  * @typedef {{id: string, question: string, disagreement: number, quality: (number | null)[], scores: (number | null)[][], kind: string, unanswered: boolean[], relevant: number[][], lost: string[][]}} Entry
- * @typedef {{name: string, least: number, scale: string}} Labeling
+ * @typedef {{name: string, least: number, scale: string, asked: string}} Labeling
  * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], measure: string, scored: boolean, metric: string, metrics: string[], k: number, depth: string, right: number,
  *   block: number}} Index
  * What is behind one query; labels by labeling and document, null where a document was not labelled.
- * @typedef {{relevance: number | null, status: string, raw: string, reason: string}} Label
+ * @typedef {{relevance: number | null, status: string, raw: string, reason: string, model: string}} Label
  * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
  * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
  *   given: Given[]}} Rows
@@ -107,9 +107,9 @@ function label(l, labels, d) {
 }
 
 function reply(one, l, d) {
-  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "" }, name = index.labelings[l].name;
+  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "", model: "" }, name = index.labelings[l].name;
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
-    ["Reason", own.reason]].filter(([, text]) => text);
+    ["Asked", index.labelings[l].asked], ["Replied", own.model], ["Reason", own.reason]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
