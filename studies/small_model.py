@@ -1,9 +1,10 @@
 """A small real model, served on this machine, labels and answers: nothing but a package index is needed.
 
 `make study-judged LOCAL=1` runs two experiments over the same requests: against the answers of an 8B model that the
-data hold, and against the answers of the small model itself. Replies that are committed here are not asked for again.
-For all others it installs a server and a model of 135 million parameters by name, starts the server and stops it at
-the end. Stop it and start it again as you like: it goes on where it was.
+data hold, and against the answers of the small model itself. Replies that are committed here are not asked for again:
+they are all that the page's table needs. For more questions (LIMIT) and other labelers it installs a server and a model
+of 135 million parameters by name, starts the server and stops it at the end. Stop it and start it again as you like:
+it goes on where it was.
 """
 
 from __future__ import annotations
@@ -103,6 +104,10 @@ LABELERS = {
     "judge-logprobs": 'kind = "judge"\nendpoint = "small"\nread = "logprobs"',
     "graded": 'kind = "judge"\nendpoint = "grading"\nprompt = "graded"',
 }
+READING = ("eRAG", "own", "reads")
+"""Labelings that share the requests of answering, whose replies are published."""
+ASKED = 75
+"""Questions whose replies are published: so many need neither server nor model."""
 ANSWERS = {
     "small": 'endpoint = "small"\nprompt = "answer-short"\ndepths = [1, 5]',
     "Llama-3-8B": 'import = "answers.jsonl"\nanswered_by = "Llama-3-8B"\ndepths = [5]',
@@ -266,9 +271,9 @@ def place() -> Iterator[str]:
     yield (
         f"First {questions} of 1,200 questions ({few} for the judge), nDCG@5, *contains*, top 5, 4 bits, llama-server"
         " b10434. *Own* is agreement with the model's answer from five passages. eRAG and own ask the model that"
-        f" answers. *Within* compares the runs of a question, on the {differing} questions where they differ. More"
-        " questions, or a larger model, could overturn the order. `make study-judged LOCAL=1` installs model and"
-        " server, without key or GPU, and goes on from published replies."
+        f" answers. *Within* compares the runs of a question, on up to {differing} questions. More"
+        " questions or a larger model could overturn this. `make study-judged LOCAL=1` makes the table from published"
+        " replies in minutes; `LIMIT=100` installs model and server, without key or GPU."
     )
 
 
@@ -317,10 +322,10 @@ def _cells(path: Path) -> dict[tuple[str, ...], Cell]:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.small_model", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build/study-small"), help="folder to write and go on in")
-    parser.add_argument("--limit", type=int, default=100, help="questions that are asked, in their order")
+    parser.add_argument("--limit", type=int, default=ASKED, help="questions that are asked, in their order")
     parser.add_argument("--block", type=int, default=25, help="questions that are asked before results are written")
     parser.add_argument(
-        "--labelers", nargs="*", choices=list(LABELERS), default=list(LABELERS), help="those that ask the model"
+        "--labelers", nargs="*", choices=list(LABELERS), default=list(READING), help="those that ask the model"
     )
     parser.add_argument("--url", help="a server of this model that runs already; left out, one is started and stopped")
     parser.add_argument("--publish", type=Path, help="folder for labels, replies and tables of the finished run")
