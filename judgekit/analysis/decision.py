@@ -161,7 +161,7 @@ def based_on(case: Case) -> Claim:
     if not case.declared.point and len(panel.runs) > 1:
         said += " (1 point = .01)"
     said += "."
-    if case.followers:
+    if case.eligible:
         said += (
             f" r correlates a run's score by the labels ({primary.measure}) with quality, within each question (0 none,"
             " 1 perfect)."

@@ -38,9 +38,9 @@ def failing(case: Case) -> Iterator[Claim]:
             sort = f"sort them by their {series.name} score ({measure}), lowest first"
             sentence = f"To find questions that fail, {sort}: {said} (chance: 50)."
             if series.name in unfit:
-                sentence += " That is within a run: do not choose between runs by it."
+                sentence += " Use this score only to sort the questions of one run: do not compare runs by it."
             elif series.name in unshown:
-                sentence += " That is within a run: between runs it is not shown to work."
+                sentence += " Use this score only to sort the questions of one run: it is not shown to compare runs."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
                 # What knows the question only: the labels of all its documents, whatever a run returned.

@@ -166,7 +166,7 @@ def _in_words(rival: Follower) -> str:
 def _none(case: Case) -> Claim:
     by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not case.eligible:
-        said = "Keep none of these labels to choose between runs: compare runs by their answers."
+        said = "Keep none of these labels to choose between runs: compare the runs by their answers."
         if by_judgments:
             said = f"Keep the judgments that you have: no other labeling follows {case.target}."
         return Claim(KEEP, said + _free_qrels(case), line="Keep", rank=1)
@@ -208,7 +208,7 @@ def _free_qrels(case: Case) -> str:
         return (
             f" For finding questions that fail, {name} is free and shown to work: {command} writes its labels (qrels)."
         )
-    return f" {name} is free, if you want labels to look at: {command} writes them (qrels)."
+    return f" If you want labels to look at, {name} makes them for free: {command} writes them (qrels)."
 
 
 def _shared_in_words(case: Case, name: str) -> str:

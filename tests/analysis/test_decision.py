@@ -267,7 +267,7 @@ def test_where_nothing_is_shown_the_command_for_free_qrels_is_given(easy: float,
     (words,) = (claim for claim in decision.claims if claim.kind == "finds" and "words" in claim.sentence)
     assert words.shown == bool(worth)
     command = "`judgekit build 'my experiment.toml' --labeling words`"
-    assert f" {worth or 'words is free, if you want labels to look at'}" in lines["Keep"]
+    assert f" {worth or 'If you want labels to look at, words makes'}" in lines["Keep"]
     assert f": {command} writes " in lines["Keep"]
     assert command in decision.text, "on one line"
     # Tables alone build nothing, and labels that cost something are not offered.
