@@ -21,6 +21,7 @@ from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.questions import Repeats, questions_of
 from judgekit.data.runs import fused
 from judgekit.data.spans import where
+from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, build
 from judgekit.labelers.contract import checked
 from judgekit.labelers.made import labels_record
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from judgekit.labelers.known import KnownLabels
 
 _ORIGIN: Final = ("reply_model", "fingerprint")
+_STATUS: Final = {status: status.value for status in Status}
 _KEPT: Final = 1 << 16
 """Labels that a stage keeps as objects before they go to disk."""
 
@@ -106,8 +108,8 @@ async def label_pool(
         pairs = session.resolve(resolved, labeler, f"label {name}", total, size=lambda unit: len(unit.docs))
         async for unit, outcomes in pairs:
             of_unit = checked(labeler, unit, outcomes)
-            spans = {doc.doc_id: where(doc) for doc in unit.docs}
-            for label in of_unit:
+            spans = {doc.doc_id: where(doc) for doc in unit.docs if doc.page_id is not None}
+            for label in of_unit if spans else ():
                 span = spans.get(label.doc_id)
                 if span:
                     label.extra = {**span, **label.extra}
@@ -133,14 +135,14 @@ def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | No
             "query_id": [label.query_id for label in labels],
             "doc_id": [label.doc_id for label in labels],
             "relevance": np.array(relevance, dtype=np.float64),
-            "status": [label.status.value for label in labels],
+            "status": [_STATUS[label.status] for label in labels],
             "raw": [label.raw for label in labels],
             "reason": [label.reason for label in labels],
         }
     )
     for column, values in (columns or {}).items():
         frame[column] = values
-    extra = {column for label in labels for column in label.extra}
+    extra = {column for label in labels if label.extra for column in label.extra}
     for column in sorted(extra):
         frame[column] = [label.extra.get(column) for label in labels]
     return frame

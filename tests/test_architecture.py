@@ -43,7 +43,7 @@ ROOMS = (
     ("collection",),
     ("data",),
     ("rules",),
-    ("spec", "settings", "progress", "notebook", "registry"),
+    ("spec", "settings", "progress", "notebook", "registry", "garbage"),
     ("errors",),
 )
 """From the top of the house to its foundation; a room imports itself, its neighbours here and what lies below it."""

@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import regex
 
 from judgekit.answers.numbers import MINUS, POINT, UNIT, readings
+
+T = TypeVar("T")
 
 Norm = Literal["whole", "squad"]
 """How answers are compared: ``whole`` folds typographic marks and keeps numbers whole, ``squad`` does as the published
@@ -305,6 +308,19 @@ _NO_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
 _ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
+class _Once(Generic[T]):
+    """A `functools.cached_property` without its lock, which in Python 3.11 takes as long as to fold a passage."""
+
+    def __init__(self, made: Callable[[Any], T]) -> None:
+        self._made = made
+
+    def __get__(self, of: Any, kind: object = None) -> T:
+        value = self._made(of)
+        # Found in the object from now on, before this is asked.
+        setattr(of, self._made.__name__, value)
+        return value
+
+
 class Text:
     """A text in which answers are found as sequences of tokens; an answer is one as well.
 
@@ -335,11 +351,11 @@ class Text:
         """The longest token, "" if there is none; a text without it does not hold the answer."""
         return self._plain.probe
 
-    @cached_property
+    @_Once
     def _has_digits(self) -> bool:
         return _DIGIT.search(self._source) is not None
 
-    @cached_property
+    @_Once
     def _digits(self) -> bytes:
         return fold(self._source).encode("utf-8", "surrogatepass").translate(None, _NO_DIGITS)
 
@@ -356,8 +372,10 @@ class Text:
     def _is_ordinal(self) -> bool:
         return _ORDINAL.fullmatch(self._source.strip()) is not None
 
-    @cached_property
+    @_Once
     def _plain(self) -> _Tokens:
+        if self._source.isascii():
+            return _Tokens(self._source.lower())
         return _Tokens(_fold(typographic(self._source).replace(_LONG_DASH, "-")))
 
     @cached_property
@@ -381,7 +399,7 @@ class DprText(Text):
         with_number = any(map(str.isdigit, answer._plain.folded))
         return with_number and self._plain.in_one_spelling.holds(answer._plain.in_one_spelling)
 
-    @cached_property
+    @_Once
     def _plain(self) -> _Tokens:
         return _Tokens(_fold(self._source))
 
@@ -396,7 +414,7 @@ class _Tokens:
         # The longest token is looked for first: it is absent from most passages, and that settles them.
         return phrase.probe in self.folded and phrase._marked in self._marked
 
-    @cached_property
+    @_Once
     def probe(self) -> str:
         return max(_tokens(self.folded), key=len, default="")
 
@@ -406,7 +424,7 @@ class _Tokens:
         without_separators = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), self.folded)
         return _Tokens(_PERCENT.sub("%", without_separators))
 
-    @cached_property
+    @_Once
     def _marked(self) -> str:
         return _SEP + _SEP.join(_tokens(self.folded)) + _SEP
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from typing import Final
+
+from judgekit.garbage import OBJECTS
 
 __all__ = ["main"]
-
-_OBJECTS: Final = 20_000
-"""Objects made and not yet gone before garbage is looked for: as many as some hundred requests have."""
 
 
 def collect_seldom() -> None:
@@ -19,7 +17,7 @@ def collect_seldom() -> None:
     A request leaves objects, but no cycles; this saves about 8 % of its CPU time. A notebook keeps its own settings.
     """
     gc.freeze()
-    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
+    gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> None:

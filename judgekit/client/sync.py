@@ -10,6 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from judgekit.client.asking import UNLIMITED, Asking
+from judgekit.garbage import collected_seldom
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
@@ -74,4 +75,5 @@ def with_session(
         ) as session:
             return await work(session)
 
-    return run_sync(inside())
+    with collected_seldom():
+        return run_sync(inside())

@@ -65,7 +65,9 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
 
 def _known(run: Run, many: str, ids: Iterable[str], known: Queries | Docs) -> None:
     ids = list(ids)
-    unknown = [i for i in ids if i not in known]
+    # A collection on disk looks many up in the time of a few; to import its class here would bring all readers along.
+    lacking = getattr(known, "lacking", None)
+    unknown: list[str] = [i for i in ids if i not in known] if lacking is None else lacking(ids)
     if not unknown:
         return
     where, more = "the queries", ""

@@ -75,20 +75,19 @@ class Containment(Labeler):
         language = inflected(query.language, tuple(answer for _, answer in phrases))
         doubt = language and f"not found in this form; {language} may contain another form, which is not searched for"
         labels = []
+        rendering, prepared = self.rendering, self._prepared
         for doc in unit.docs:
-            label = self._find(query, doc, phrases)
-            labels.append(label or Label(query.query_id, doc.doc_id, 0.0, reason=doubt))
-        return labels
-
-    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> Label | None:
-        text = self._prepared(render(doc, self.rendering))
-        for phrase, answer in phrases:
-            if text.holds(phrase):
+            text = prepared(render(doc, rendering))
+            answer = next((answer for phrase, answer in phrases if text.holds(phrase)), None)
+            if answer is None:
+                label = Label(query.query_id, doc.doc_id, 0.0, reason=doubt)
+            else:
                 # Where on the page an answer stands costs a search of its own, and only overlapping passages share
                 # evidence.
                 evidence = {} if doc.start is None else self._evidence(doc, phrases)
-                return Label(query.query_id, doc.doc_id, 1.0, raw=answer, extra=evidence)
-        return None
+                label = Label(query.query_id, doc.doc_id, 1.0, raw=answer, extra=evidence)
+            labels.append(label)
+        return labels
 
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""

@@ -20,10 +20,14 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
     if got != asked and sorted(got) != sorted(asked):
         raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
     scale = labeler.scale
+    fine: set[float] = set()
     for label in labels:
         if (label.relevance is None) == (label.status is Status.OK):
             raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
-        problem = None if label.relevance is None else scale.problem(label.relevance)
-        if problem:
-            raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
+        # Most labels of a unit are alike.
+        if label.relevance is not None and label.relevance not in fine:
+            problem = scale.problem(label.relevance)
+            if problem:
+                raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
+            fine.add(label.relevance)
     return labels

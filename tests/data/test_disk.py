@@ -4,12 +4,15 @@ import gzip
 import os
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from judgekit.data import readers
-from judgekit.data.documents import Doc, MemoryDocs
+from judgekit.data.checks import check_runs
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.readers import DiskDocs, read_docs, write_docs
+from judgekit.data.runs import Run
 from judgekit.errors import DataError
 
 FOUND = [Doc(f"d{i}", f"text {i}", f"title {i}") for i in range(50)]
@@ -107,3 +110,38 @@ def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
     (tmp_path / "dpr.jsonl").write_text(entry % (1, "2") + entry % (2, "1"))
     with pytest.raises(DataError, match=r"line 2: ctxs\[1\]: doc '1' has a different title or text than before"):
         read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
+
+
+def test_a_thousand_documents_take_few_selects(path: Path, tmp_path: Path) -> None:
+    write_docs((Doc(f"d{i}", f"text {i}") for i in range(1200)), path)
+    docs = read_docs(path, memory_limit=0, index=tmp_path)
+    assert isinstance(docs, DiskDocs)
+    statements: list[str] = []
+    docs._index.set_trace_callback(statements.append)
+    ids = [f"d{i}" for i in range(999, -1, -1)]
+    run = Run("run", ["q"] * 1000, ids, np.arange(1000))
+    queries = {"q": Query("q", "?")}
+    check_runs([run], queries, docs)
+    assert len(statements) == 2, "a block of ids is counted at once"
+    assert [doc.doc_id for doc in docs.get(ids)] == ids
+    assert len(statements) == 4
+    assert docs.lacking([*ids[:600], "none", *ids[600:], "no", "none"]) == ["none", "no"]
+    wrong = Run("run", ["q"] * 1000, [*ids[1:], "none"], np.arange(1000))
+    with pytest.raises(DataError, match="1 of its 1000 docs missing from the collection, first 'none'"):
+        check_runs([wrong], queries, docs)
+    assert "none" not in docs
+    assert "d1" in docs
+    assert 1 not in docs
+
+
+def test_a_document_on_disk_keeps_all_that_it_has(tmp_path: Path) -> None:
+    held = [
+        Doc("a", "x"),
+        Doc("b", "y", "title", "page", 3, 4, {"lang": "de"}),
+        Doc("ü", "", "", "page", None, None, {}),
+    ]
+    write_docs(held, tmp_path / "docs.jsonl")
+    docs = read_docs(tmp_path / "docs.jsonl", memory_limit=0, index=tmp_path)
+    assert isinstance(docs, DiskDocs)
+    assert docs.get(["ü", "b", "a", "b"]) == [held[2], held[1], held[0], held[1]]
+    assert [*docs] == held
