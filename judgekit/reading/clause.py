@@ -26,7 +26,8 @@ _ANSWERS: Final = (
 )
 
 _GRADES: Final = (
-    r"bewertung|gesamtnote|endnote|note|nota|voto|puntuación|calificación|puntaje|pontuação|nota final|cijfer|betyg"
+    r"(?:gesamt|end)?bewertung|gesamtnote|endnote|note|nota|nota finale|voto(?: finale)?|ocena końcowa"
+    r"|puntuación|calificación|puntaje|pontuação|nota final|cijfer|betyg"
     r"|ocena|оценка|итоговая оценка|评分|最终评分|最終評価|評価|得分|總分|总分|점수|최종 점수"
 )
 _OWNERS: Final = r"(?:(?:my|the|your|final|overall|correct|right|relevance|die|der|la|el|il)[ ,]{1,2})*"
@@ -51,7 +52,7 @@ _QUESTION: Final = re.compile(
 
 _SUBJECTS: Final = r"(?:it|the|this|that|there|no|nothing|none)\b"
 _TURN: Final = (
-    r"\s*(?P<mark>[.,:;!(。=]|\s[-–—]{1,2}\s|—"
+    r"\s*(?P<mark>[.,:;!(。=，；：！、]|\s[-–—]{1,2}\s|—"
     rf"|\b(?:because|since|as(?= {_SUBJECTS})|given that)\b)\s*(?P<beside>.*)"
 )
 _TURNING: Final = r"\b(?:but|however|though|although|because|since|as|while|yet|only|if|and)\b"
@@ -59,8 +60,10 @@ _ENDS: Final = (".", "!", "。")
 _ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
 GLOSSES: Final = {
     **dict.fromkeys(("ja", "oui", "sí", "si", "sì", "sim", "да", "はい", "是", "是的", "예", "네", "हाँ", "हां"), 1),
-    **dict.fromkeys(("evet", "نعم", "tak", "כן", "vâng"), 1),
-    **dict.fromkeys(("nein", "non", "no", "não", "nee", "нет", "いいえ", "否", "不", "不是", "아니요", "아니오"), 0),
+    **dict.fromkeys(("evet", "نعم", "tak", "כן", "vâng", "kyllä", "igen"), 1),
+    **dict.fromkeys(
+        ("nein", "non", "no", "não", "nee", "nej", "нет", "いいえ", "否", "不", "不是", "아니요", "아니오"), 0
+    ),
     **dict.fromkeys(("नहीं", "hayır", "لا", "nie", "לא", "không"), 0),
 }
 """Yes and no as other languages write them, beside the English word."""
@@ -76,6 +79,7 @@ _ELSEWHERE: Final = re.compile(
     r"|(?P<told>according))\b",
     re.IGNORECASE,
 )
+_SECOND: Final = re.compile(r"\)\s*(?:/|or)\s*\d")
 _CONJUNCTION: Final = re.compile(rf"\A(?:as|because|since|for) (?={_SUBJECTS})", re.IGNORECASE)
 _SURE: Final = (
     r"(?:(?:definitely|clearly|certainly|absolutely|plainly|obviously|strongly?"
@@ -91,7 +95,7 @@ _WITHIN: Final = re.compile(
 )
 """How a sentence ends in the verdict: too loose to state one alone."""
 
-_ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
+ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ class Clauses:
         elsewhere = _ELSEWHERE.match(beside)
         if elsewhere and not (elsewhere["told"] and mark in _ENDS):
             return None
+        if self.graded and _SECOND.search(beside):
+            return None  # "0 (lenient) / 2 (strict)"
         if mark == "." and (beside[:1].islower() or beside[:1].isdigit()):
             return None  # "No. 1 of the list"
         beside = _CONJUNCTION.sub("", beside)
@@ -183,6 +189,12 @@ class Clauses:
         return Statement(self.values[within["said"].casefold()], before and f"{before}.", labelled=True, clear=False)
 
     @cached_property
+    def adjective(self) -> str:
+        """What the prompt's question asks whether a passage is: "relevant"; empty where it asks for something else."""
+        question = None if self.graded else _QUESTION.search(self.prompt)
+        return question["adjective"].casefold() if question and question["noun"].casefold() != "answer" else ""
+
+    @cached_property
     def label(self) -> re.Pattern[str]:
         """A line that announces the verdict in the next one."""
         return re.compile(rf"{_OWNERS}(?:{self._nouns})(?: (?:is|ist))?", re.IGNORECASE)
@@ -204,7 +216,7 @@ class Clauses:
         words = "|".join(re.escape(word) for word in sorted(self.values, key=len, reverse=True))
         sep = rf"(?:\s*(?:{_SAYS})|\s*[:：=]|(?<=\?)| [-–](?= ))\s*"
         announced = rf"{_OWNERS}(?:{self._nouns})(?: to this question)?{sep}|{_GRADING if self.graded else _ANSWERING}"
-        said = rf"(?P<quote>[\"“'«]?\s*)(?:(?P<icon>[{''.join(_ICONS)}])\ufe0f?\s*)?(?P<said>{words})(?!\w)\s*[\"”'»]?"
+        said = rf"(?P<quote>[\"“'«]?\s*)(?:(?P<icon>[{''.join(ICONS)}])\ufe0f?\s*)?(?P<said>{words})(?!\w)\s*[\"”'»]?"
         of_most = ""
         if self.graded and min(self.values.values()) == 0:
             most = max(self.values.values())
@@ -256,7 +268,7 @@ class Clauses:
             return int(not (clause["denied"] or clause["un"]))
         value = self.values[clause["said"].casefold()]
         # A cross beside "Yes" may mean either, and grades have no icons.
-        if clause["icon"] and (self.graded or _ICONS[clause["icon"]] != value):
+        if clause["icon"] and (self.graded or ICONS[clause["icon"]] != value):
             return None
         return None if clause["quote"].strip() and not clause["announced"] else value
 

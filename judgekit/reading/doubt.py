@@ -24,6 +24,19 @@ _MARKUP: Final = "*_`'‘’" + QUOTES + INVISIBLE
 BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + INVISIBLE
 EDGES: Final = BLANK + _MARKUP
 
+_READS: Final = (
+    r"(?:f[io]und|find|see|saw|check(?:ed)?|read|look(?:ed)?|go(?:ing)? through|went through"
+    r"|compared?|weigh(?:ed)?|trust|say|search(?:ed)?|noted?|noticed?|count(?:ed)?|expect(?:ed)?|need(?:ed)?|learn(?:ed|t)?"
+    r"|gather(?:ed)?|get|got|know|recogni[sz]e|locate|identify|spot(?:ted)?|infer|conclude|deduce|believe|work out)"
+)
+_I: Final = (
+    r"i (?!and\b|in\b|of\b|was born\b|am (?:confident|certain|looking)\b|have no\b"
+    rf"|(?:(?:can(?:not|['’]t)?|could(?:n['’]t| not)?|need to|should|must|have to|have|will|would|did(?:n['’]t| not)"
+    rf"|do(?:n['’]t| not)|also|only|clearly) )?{_READS}\b)\w+"
+    rf"|i['’](?!(?:ll|d|ve) {_READS}\b|m looking\b)\w+"
+)
+"""The writer, but for what a reader does."""
+
 _OF_ITSELF: Final = re.compile(
     r"\b(?:json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|relevance|scales?|skala|escala"
     r"|scala|likert|percent(?:age|ile)?|thumbs?|assess\w*|(?:numbers?|values?)(?! of| in| for)|ignor\w+|disregard"
@@ -32,7 +45,7 @@ _OF_ITSELF: Final = re.compile(
     r"|retract\w*|withdrawn|supersede\w*|deprecated|todo|cancel\w*|wait|h+m+|scratch|reconsider|reflection"
     r"|second thoughts?|never mind|forget|repl(?:y|ies)|prompt|instruct\w*|inject\w*|quot(?:e[sd]?|ing|ation)|sorry"
     r"|apolog\w+|oops|correct(?:ion|ing)|misread|not (?:be|mean|mine|my|true|right|valid|really)"
-    r"|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my)\b|[★☆⭐👍👎]|/s\b"
+    rf"|{_I}|my)\b|[★☆⭐👍👎]|(?<!\S)/s\b"
 )
 """Words by which a text speaks of itself, or of what is made of it."""
 
@@ -53,7 +66,7 @@ _RETRACTED: Final = re.compile(
     r"|(?:should|ought to|must|would) (?:have been|be|get|receive|deserve) (?:an? |the )?"
     rf"(?:(?:higher|lower|yes|no)\b|{_FEW})"
     r"|not (?:my|mine|really true)|(?:for|of|about|to) another passage|(?:wants?|tells?|told|asks?|asked) me"
-    r"|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my)\b|[★☆⭐👍👎]|/s\b"
+    rf"|{_I}|my)\b|[★☆⭐👍👎]|(?<!\S)/s\b"
 )
 """Words that take a verdict back, or speak of it, whatever else their sentence is about."""
 
@@ -67,7 +80,7 @@ _MAYBE: Final = re.compile(
     r"|not correct)\b"
 )
 
-_SUPPOSES: Final = re.compile(
+SUPPOSES: Final = re.compile(
     r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me"
     r"|for|to)"
     r"|tells?|told|says? (?:to|that i)|want(?:s|ed)? (?:me|to)|i|me|mine|myself|someone|somebody|else|anything|comes?"
@@ -86,6 +99,19 @@ _DANGLING: Final = re.compile(
 )
 """How a text ends that goes on in the verdict."""
 
+_GOES_ON: Final = re.compile(
+    r"(?:[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|as|to|and|or|no|that|this|than|so|gives?|gets?|says?|insists on))$"
+)
+"""The same of the first sentence of a step, which is often short: "what each is based on"."""
+
+_OF_GRADES: Final = re.compile(
+    r"\b(?:points?|marks?|numbers?|values?|low(?:er|est)?|worst|highest|best|max(?:imum)?|percent(?:age)?|rat(?:ed|ings?)"
+    r"|scor(?:es?|ed|ing)|final(?:ly)?|quot(?:e[sd]?|ing|ation)|scales?|never)\b"
+)
+"""What may speak of a grade, and says nothing of a Yes or No."""
+
+_COUNTS: Final = re.compile(r"\b(?:numbers?|values?)\b")
+_NOTHING: Final = re.compile(r"^(?P<step>\w+: )(?:zero|nil|null)\b(?=[:;,.—–]|$)")
 _NUMBER: Final = (
     r"zero|nil|null|two|three|four|five|six|seven|eight|nine|ten|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
     r"|zwei|drei|vier|fünf|zehn|hundert|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|cien|due|tre"
@@ -103,7 +129,7 @@ _LINKS: Final = (
 
 _GRADE: Final = re.compile(
     rf"(?<![\da-z.,])(?:\d{{1,3}}+(?!\d|[.,]\d{{3}})(?:[.,]\d+)*+|\b(?:{_NUMBER})\b|\bone\b(?=\W*$|\.))"
-    rf"(?!\?|[\s–-]?(?!(?:{_LINKS})\b)[^\W\d_])"
+    rf"(?!\?|°|[\s–-]?(?!(?:{_LINKS})\b)[^\W\d_])"
 )
 """A number that may be a grade: it counts nothing. No scale that people grade by has numbers of more digits."""
 
@@ -184,27 +210,39 @@ def contests(
     graded: bool,
     above: bool = False,
     topic: frozenset[str] = frozenset(),
+    is_step: bool = False,
 ) -> bool:
     """Whether a text in a model's own words may take back the verdict beside it, or speak of another scale or grade.
 
     ``topic`` are the words of the question and the passages. They say nothing of the reply: "a rate of 3 percent" is
-    no grade where the question asks for the rate.
+    no grade where the question asks for the rate. Of a text that ``is_step`` the first sentence speaks of the passage.
     """
     folded = " ".join(text.replace("_", " ").casefold().split())
+    if " " not in folded:
+        topic = frozenset()  # "Yes, wait."
     sentences = re.split(r"[.!?。]\s", folded)
     stated = values.get(folded.removesuffix("."))
     if stated is not None:
         return stated != value
-    if above and _DANGLING.search(sentences[-1].rstrip(EDGES)):
+    dangling = _GOES_ON if is_step and len(sentences) == 1 else _DANGLING
+    if above and dangling.search(sentences[-1].rstrip(EDGES)):
         return True
     unclear = [sentence for sentence in sentences if not _is_reason(sentence, topic)]
     if any(holds(_RETRACTED, sentence, topic) for sentence in sentences):
         return True
     for sentence in unclear:
-        if any(words.search(sentence) for words in (_OF_ITSELF, _ELSEWHERE, _MAYBE)):
+        if is_step and sentence is sentences[0]:
+            sentence = _COUNTS.sub("", _MAYBE.sub("", sentence))
+        if not graded:
+            sentence = _OF_GRADES.sub("", sentence)
+        if _OF_ITSELF.search(sentence) or _ELSEWHERE.search(sentence):
             return True
-    if above and unclear[-1:] == sentences[-1:] and _SUPPOSES.search(sentences[-1]):
+        if _MAYBE.search(sentence):
+            return True
+    if above and unclear[-1:] == sentences[-1:] and SUPPOSES.search(sentences[-1]):
         return True
+    if is_step:
+        folded = _NOTHING.sub(r"\g<step>", folded)
     return graded and holds(_GRADE, _COUNTED.sub("some", folded), topic)
 
 
@@ -269,11 +307,11 @@ _ENGLISH: Final = re.compile(
 _ABROAD: Final = re.compile(
     r"[^\x00-\x7f]{2}|\b(?:die|der|das|und|ist|nicht|le|la|les|et|est|il|lo|el|los|que|del|della|di|da|do|os|as"
     r"|não|een|het"
-    r"|niet|är|och|inte|og|ikke|nie|jest|ve|bir|yang|tidak)\b"
+    r"|niet|är|för|och|inte|og|ikke|nie|jest|ve|bir|yang|tidak)\b"
 )
 _DENIAL_ABROAD: Final = re.compile(
     r"\b(?:nicht|kein\w*|keine\w*|ohne|non|no|ne|pas|aucun\w*|sans|ningun\w*|ningún|sin|não|nenhum\w*|sem|nessun\w*"
-    r"|senza|niet|geen|zonder|inte|ingen|inget|utan|ikke|ingen|uten|nie|bez|ei|eivät|nem|nincs|не|нет|без|ні|немає|δεν"
+    r"|senza|niet|geen|zonder|inte|ingen|inget|utan|ikke|ingen|uten|nie|bez|ei|eivät|nem|nincs|не|fehl(?:t|en)|ontbreekt|saknas|manque(?:nt)?|falta[nm]?|manca(?:no)?|нет|без|ні|немає|δεν"
     r"|değil|yok|tidak|không|לא|אין|لا|لم|ليس|ليست|لن|دون|नहीं)\b|\w(?:mıyor|miyor|muyor|müyor|maz|mez|mamış|memiş)\b"
     r"|ない|ません|なし|没|沒|不|未|無|无|非|없|않|아니|못|ไม่"
 )

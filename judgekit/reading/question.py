@@ -17,12 +17,15 @@ _WORDS: Final = (
     r"|qui|quand|où|quel(?:le)?s?|pourquoi|combien"
     r"|quién(?:es)?|qué|cuándo|dónde|cuál(?:es)?|cómo|cuánt[oa]s?"
     r"|quem|quando|onde|quais|qual|quant[oaie]s?|dove|perché"
-    r"|waar|wanneer|waarom|welke?|hoeveel|кто|что|когда|где|почему|как(?:ой|ая|ое|ие)|сколько"
+    r"|waar|wanneer|waarom|welke?|hoeveel|кто|что|когда|где|почему|как(?:ой|ая|ое|ие|ом|ую|их|им)|сколько"
+    r"|när|vem|vilke[nt]|vilka|hvornår|hvem|hvorfor|hvilken|kto|kiedy|gdzie|dlaczego|jak(?:i|a|ie|im|iej)|ile"
+    r"|(?<=in )che|(?<=da )che"
 )
 _LEAD: Final = (
     r"(?:(?:and|but|so|then|ok|okay|well|please|hi|hello|hey|tell me|exactly|approximately|about|just|also"
     r"|in|on|at|to|for|from|by|with|of|under|over|after|before|since|until|till|through|during|into|within|near"
-    r"|around|against|along|until|as of)[\s,:]+)*"
+    r"|around|against|along|until|as of"
+    r"|en|de|à|da|di|em|no|na|a|seit|bis|von|aus|för|från|i|w|z|в|во|на|из|от|до|с|к)[\s,:]+)*"
 )
 _OPEN: Final = re.compile(rf"[\W_]*{_LEAD}(?:{_WORDS})\b(?!['’]?\s*(?:if|about)\b)", re.IGNORECASE)
 _CLOSED: Final = re.compile(

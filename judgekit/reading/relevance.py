@@ -35,18 +35,23 @@ _RELEVANT: Final = re.compile(
 )
 _ANSWERS: Final = re.compile(
     rf"\b(?:answer|address|resolve|settle)(?:s|d|ed|es|ing)? (?:\w+ly )?{_QUESTION}"
-    rf"|\b{_QUESTION} (?:is|was|remains|gets|goes|stays|can be|has been) (?:\w+ ){{0,2}}?(?:answered|addressed"
+    rf"|\b{_QUESTION} (?:is|was|remains|gets|goes|stays|can(?:not|['’]t)? be|could be"
+    rf"|has been) (?:\w+ ){{0,2}}?(?:answered|addressed"
     rf"|settled)"
     r"|\b(?:the|an?|no|any|its?|full|complete|correct|whole|direct|clear) answers?\b"
     rf"(?! (?:to {_QUESTION} )?(?:is|was|(?:would|must|should|could|may) be)\b(?! (?:\w+ )?(?:{_THERE})\b))"
     r"|(?<=\w )what (?:the (?:question|user|reader)|somebody|one|is being|is|was) (?:asks?|asked|needs?|needed"
     r"|wants?|sought)\b"
+    r"|^what (?:the (?:question|user|reader)|one|somebody) (?:asks?|needs?|wants?)(?: \w+){0,3} (?:is|are)"
+    r"(?: not|n['’]t)? (?:contained|given|stated|named|there|found|told|missing|absent|provided|in it)\b"
+    r"|\bbears? on (?:it|the question)\b"
     r"|^what is asked (?:for )?is\b|\b(?:needed|required|requested|sought|necessary) (?:information|facts?"
     r"|details?|answer)\b"
     r"|\bhelp(?:s|ed|ing)?(?: (?:to |in |with )?(?:answer\w*|someone|somebody|an?y? reader|the (?:reader|user))|\W*$)"
 )
 _AGAINST: Final = re.compile(
-    r"\b(?:unanswered|left open|off[- ]topic|unrelated|nothing to do with|off the (?:point|mark)"
+    r"\b(?:unanswered|left open|leaves (?:it )?open|no bearing|beside the point"
+    r"|off[- ]topic|unrelated|nothing to do with|off the (?:point|mark)"
     r"|(?:about|on|concerns?) (?:something|somebody|someone) else|different (?:question|subject|topic|matter"
     r"|thing|person)s?"
     r"|of no (?:use|help|relevance)|useless|misses the point|nothing (?:that )?(?:would |could )?(?:help|answer)s?"
@@ -102,11 +107,13 @@ _TELLS_NOT: Final = re.compile(
     r"(?!.*\bthat\b)"
 )
 _TELLS_OF: Final = re.compile(
-    rf"{_SUBJECT} (?:(?:itself|\w+ly|also) )?(?:{_HOLDS}|{_TELLS}) (?!(?:so|it|this|as much)\b)"
+    rf"{_SUBJECT} (?:(?:itself|\w+ly|also|does|do) )?(?:{_HOLDS}|{_TELLS}) (?!(?:so|it|this|as much)\b)"
     r"(?!.*\b(?:that|only|nothing|no|not|little|but)\b)"
 )
 
-_NAMES_IT: Final = re.compile(rf"{_RELEVANT.pattern.replace('?P<un>', '?:')}|\bquestion\b")
+_NAMES_IT: Final = re.compile(
+    rf"{_RELEVANT.pattern.replace('?P<un>', '?:')}|\b(?:question|answer|relevance|the reader needs)\b"
+)
 
 
 def verdicts(text: str) -> set[int]:

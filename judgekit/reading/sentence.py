@@ -25,26 +25,29 @@ from functools import cached_property
 from typing import Final
 
 from judgekit.reading import doubt, relevance
-from judgekit.reading.clause import GLOSSES, NOUNS, Clauses
+from judgekit.reading.clause import GLOSSES, ICONS, NOUNS, Clauses
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK, QUOTES
-from judgekit.reading.json_object import leaves, parse_object
+from judgekit.reading.json_object import leaves, parse_object, parse_value
 from judgekit.reading.own import Shown
+from judgekit.reading.stating import Stating
 
 _SURE: Final = re.compile(
-    r"\A\s*(?:(?:sure, i can help with that|sure|certainly|of course|okay|ok|alright|got it|happy to help"
+    r"\A\s*(?:(?:sure, i can help with that|sure|certainly|of course|okay|ok|alright|got it|happy to help|understood"
     r"|thank you for the question|let[’']s see"
     r"|here(?:[’']s| is) (?:my|the) (?:answer|judge?ment|grade|verdict))"
     r"\s*(?:[.!:]|,(?! and))\s+)+",
     re.IGNORECASE,
 )
 _BYE: Final = re.compile(
-    r"\b(?:(?:please )?(?:let me know|feel free to ask) if you (?:need|have|want|would like)\b[^.!?\n]*"
-    r"|i hope (?:this|that) helps)[.!]\s*$",
+    r"(?:(?:(?<=[.!?\n}`])|(?<=[.!?\n}`] ))(?:please )?(?:(?:do )?let me know|feel free|i hope|hope (?:this|that|it)"
+    r"|is there anything|anything (?:else|more)|happy to|glad to|just ask|shall i|should you|if you (?:need|have|want)"
+    r"|would you like|do you (?:want|need)|thanks|thank you|you(?:['’]re| are) welcome|have a \w+ day)\b"
+    r"(?![^\n]*\b(?:yes|no|not|\w*relevant|wrong|but|change|reconsider|mistake|disagree|agree|otherwise|grade|score|verdict)\b)[^.!?\n]*[.!?]*\s*)+$",
     re.IGNORECASE,
 )
 _TAG: Final = re.compile(
     r"(?:(?:(?:so|therefore|thus|hence),? )?(?:the|my) (?:final )?(?:answer|grade) is:?\s*)?"
-    r"(?:<(?P<tag>(?:final_?)?(?:answer|verdict|grade|score|rating|result|judge?ment|response|output|relevance))>"
+    r"(?:<(?P<tag>(?:final_?)?(?:answer|verdict|grade|score|rating|result|judge?ment|response|output|relevance|relevant|decision|label|final))>"
     r"(?P<tagged>[^<>]{1,40})</(?P=tag)>"
     r"|\${0,2}\\boxed\{(?:\\(?:text|textbf|mathbf|mathrm)\{)?(?P<boxed>[^{}]{1,40})\}{1,2}\${0,2}"
     r"|\[\[(?P<doubled>[^\[\]]{1,40})\]\]|(?<![^\s*])\[(?P<single>\w{2,3})\](?![^\s*]))",
@@ -54,18 +57,28 @@ _ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNOR
 """How a line begins or ends that may show the prompt again before it answers."""
 
 _HEADING: Final = re.compile(
-    r"(?:(?:my|short|brief) )?(?:analysis|reason(?:ing)?|explanation|assessment|evaluation|justification|steps?):?",
+    r"(?:(?:my|short|brief) )?(?:analysis|reason(?:ing)?|explanation|assessment|evaluation|justification|grading"
+    r"|judging|steps?):?",
     re.IGNORECASE,
 )
 _MASKED: Final = re.compile(
     rf"(?:(?:question|query|passage|title): )?(?:[^\w{MASK}]*{MASK})+[^\w{MASK}]*", re.IGNORECASE
 )
 _REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?:: |:?$)", re.IGNORECASE)
-_MARKUP: Final = re.compile(r"[*#]|__|^`|`$")
+_STEP_LABEL: Final = re.compile(
+    r"^(?:overall|relevance|summary|weighing|assessment|comment): (?=(?:[^\W\d]+ ){2})", re.IGNORECASE
+)
+"""How a line of reasons begins that is none of the declared steps."""
+
+_MARKUP: Final = re.compile(r"[*#]|__|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|^`|`$")
+_BRACKETED: Final = re.compile(r"(?<=: )\[(\w{1,3})\](?=\W*$)", re.MULTILINE)
+_CONFIDENCE: Final = re.compile(
+    r"(?:confidence|certainty)(?: \w+)?\s*[:=]\s*(?:[\d.]+ ?%?|\d+ ?/ ?\d+|(?:very )?high)\.?", re.IGNORECASE
+)
 _BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
 _ECHO: Final = re.compile(r"\A\s*<question>|(?<=\n)</question>(?=\n)", re.IGNORECASE)
 _WRAPPER: Final = re.compile(
-    r"</?(?:b|strong|i|em|p|br/?|reason|explanation|justification|rationale|comment|judgment|evaluation)>",
+    r"</?(?:div|span|li|ul|h\d|b|strong|i|em|p|br/?|reason|explanation|justification|rationale|comment|judgment|evaluation)>",
     re.IGNORECASE,
 )
 _FENCED: Final = re.compile(r"\s*```\w*\n(?P<body>[^`]*)```\s*")
@@ -76,6 +89,10 @@ _AGREEING: Final = 2
 """How often a model may say its verdict before it says it: each time a whole line is looked at."""
 
 _WORD: Final = re.compile(r"\w+")
+_ANOTHER_WORD: Final = re.compile(r"no [a-z]|\d[.,]\d")
+"""What is no verdict: "no date", "3,000"."""
+
+_ASKED: Final = re.compile(r"[^.!?\n]*\?(?= +\S)")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
 _CRITERION: Final = re.compile(r"[^:?]{5,80}(?:: ?|\? ?)(?P<met>yes|no)\.?", re.IGNORECASE)
@@ -90,14 +107,30 @@ _JSON: Final = re.compile(
     r"|judgment):\s*)?(?:```\w*\s*)?(?P<body>\[?\s*\{.*\}\s*\]?)\s*(?:```)?",
     re.DOTALL | re.IGNORECASE,
 )
+_FENCE: Final = re.compile(r"```(?:\w+)?|^\s*json\b", re.IGNORECASE)
+_OBJECT: Final = re.compile(
+    r"\b(?:the |my |requested |json |object |grading )*(?:json|object|answer|grading"
+    r"|evaluation|assessment|judge?ment|you (?:asked for|go|are)|requested)\b",
+    re.IGNORECASE,
+)
+"""How a reply names the object in it."""
+
 _FINAL_ANSWER: Final = re.compile(r"(?:the )?final answer(?: is)?:? ?(?=\d)", re.IGNORECASE)
 _VERDICT_KEY: Final = re.compile(
-    rf"(?:is_|final_|overall_)?(?:{NOUNS.replace(' ', '_')}|answer|response|output)(?:_(?:grade|score|label))?",
+    rf"(?:is_|final_|overall_|passage_)?"
+    rf"(?:{NOUNS.replace(' ', '_')}|answer|response|output)(?:_(?:grade|score|label))?",
 )
 _OTHER_KEY: Final = re.compile(
     rf"{NOUNS.replace(' ', '_')}|answer|scale|range|max|min|maximum|minimum|out_of|total|alternative|original|initial"
 )
 """What the name of no other field may hold: it could be a second verdict, or another scale."""
+
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NAMED_GRADE: Final = re.compile(r"(?P<grade>\d) ?(?:[-–—:=] ?|\()(?P<name>[^()]+)\)?")
+"""A grade with its name, as the value of a key: "3 (full answer)"."""
+
+_SAYS: Final = re.compile(r"\A(?=(?:says?|names|is|was) )", re.IGNORECASE)
+"""How a reason begins that leaves the passage out: "Says when it shut"."""
 
 _ANSWER_KEY: Final = re.compile(r"(?:final_)?(?:answer|response|output|result|decision|conclusion|label|overall)")
 _SURENESS: Final = re.compile(r"confidence|certain|sure")
@@ -135,6 +168,7 @@ class SecondReading:
         shown: what the model was shown.
         filled: what of it was filled into the prompt.
         names: the names of the verdicts, case-folded, where the prompt gives them some.
+        stating: what states a verdict in any order of words.
         open_question: whether the question cannot be answered by yes or no, or the verdicts are not yes and no.
         judges_passage: whether the verdict is about a passage, or else about an answer.
     """
@@ -144,8 +178,25 @@ class SecondReading:
     shown: Shown
     filled: Shown
     names: Mapping[int, str]
+    stating: Stating
     open_question: bool
     judges_passage: bool = True
+
+    @cached_property
+    def _step(self) -> re.Pattern[str]:
+        """The name of a step before its colon, at the beginning of a line or sentence."""
+        return re.compile(rf"(?:^|(?<=[.!] ))({'|'.join(map(re.escape, self.steps)) or '(?!)'}) ?:", re.MULTILINE)
+
+    @cached_property
+    def _step_mark(self) -> re.Pattern[str]:
+        """The name of a step before a dash or an arrow."""
+        return re.compile(rf"^({'|'.join(map(re.escape, self.steps)) or '(?!)'}) ?(?:[-–—→]|[-=]>) ", re.IGNORECASE)
+
+    @cached_property
+    def _step_bold(self) -> re.Pattern[str]:
+        """The name of a step in bold, without a colon."""
+        steps = "|".join(map(re.escape, self.steps)) or "(?!)"
+        return re.compile(rf"^\W{{0,5}}\*\*({steps})\*\* (?=\w)", re.IGNORECASE | re.MULTILINE)
 
     @cached_property
     def _values(self) -> Mapping[str, int]:
@@ -156,14 +207,30 @@ class SecondReading:
         text = _BYE.sub("", _SURE.sub("", text, count=1))
         if "{" in text.partition("\\boxed")[0]:
             whole = _JSON.fullmatch(text.strip(BLANK + QUOTES))
-            return self._of_object(whole["body"]) if whole else None
+            value = self._of_object(whole["body"]) if whole else None
+            return self._of_embedded(text) if value is None else value
+        if not self.clauses.graded and text.strip(BLANK + "\ufe0f") in ICONS:
+            return ICONS[text.strip(BLANK + "\ufe0f")]
+        alone = parse_value(text) if text.lstrip().startswith("[") else None
+        if isinstance(alone, list) and len(alone) == 1 and isinstance(alone[0], (str, int)):
+            return self._values.get(str(alone[0]).casefold())
         lines = self._lines(text)
+        value = self._of_lines(lines)
+        if value is not None or not lines:
+            return value
+        rewritten = self.stating.rewritten("\n".join(lines))
+        value = None if rewritten is None else self._of_lines(rewritten.splitlines())
+        return None if value is None or self._repeats("\n".join(lines), value) else value
+
+    def _of_lines(self, lines: list[str]) -> int | None:
+        """Return the verdict that lines state, without markup."""
         verdict = self._placed(lines) if lines else None
-        if verdict is None or self._repeats("\n".join(lines), verdict.value):
+        text = "\n".join(lines)
+        if verdict is None or self._repeats(text, verdict.value):
             return None
         above = [line for line in verdict.above if line]
         if above:
-            leading = [lines[0], *above[1:]] if verdict.opens else above
+            leading = [lines[0], *above[1:]] if verdict.opens and lines[0].endswith(above[0]) else above
             if not self._leads_on(leading):
                 return None
             if not (verdict.labelled or verdict.opens or self._says_something("\n".join(above))):
@@ -201,7 +268,7 @@ class SecondReading:
     def _goes_on(self, line: str) -> bool:
         """Whether a line below a verdict may be a part of the reason."""
         own = self.shown.own(line).casefold()
-        return doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
+        return self._step.match(own) is not None or doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
         """Whether a text holds more than what it repeats of the prompt."""
@@ -249,6 +316,7 @@ class SecondReading:
         text = _ECHO.sub("\n", _WRAPPER.sub("\n", _without_tables(fenced["body"] if fenced else text)))
         # Models that were trained on exercises put their verdict into \boxed{} or <answer>.
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
+        text = self._step_bold.sub(r"\1: ", _BRACKETED.sub(r"\1", text))
         own_lines = [line for line in text.splitlines() if not self._quotes(line)]
         if any(map(_ODD.search, own_lines)):
             return []
@@ -259,15 +327,17 @@ class SecondReading:
                 plain = _without_label(plain)
             elif self._echoes(plain) or _HEADING.fullmatch(plain):
                 continue
-            if not plain.strip("-_=~. $"):
+            if not plain.strip("-_=~. $:|") or _CONFIDENCE.fullmatch(plain):
                 continue
-            plain = _without_gloss(plain)
+            plain = self._step_mark.sub(r"\1: ", _without_gloss(plain))
             if plain.startswith("(") and plain.rstrip(".)")[1:].casefold() in self._values:
                 plain = plain.rstrip(".)")[1:]
             above = lines[-1].rstrip(":.") if lines else ""
             # "Verdict:" may stand on a line of its own above the word, as headings do.
             heading = self.clauses.label.fullmatch(above) or above.casefold() in self.steps
-            if heading and not self.clauses.label.match(plain):
+            if heading and self.clauses.label.match(plain) and above.casefold() not in self.steps:
+                lines[-1] = plain
+            elif heading and not self.clauses.label.match(plain):
                 lines[-1] = f"{above}: {plain}"
             else:
                 lines.append(plain)
@@ -288,9 +358,8 @@ class SecondReading:
 
     def _leads_on(self, above: list[str]) -> bool:
         """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
-        begun = [line.casefold().partition(":")[0].strip() for line in above]
-        steps = tuple(step for step in begun if step in self.steps)
-        if steps and (steps != self.steps or begun[0] != steps[0]):
+        steps = tuple(self._step.findall("\n".join(above).casefold()))
+        if steps and (steps != self.steps or not above[0].casefold().startswith(steps[0])):
             return False
         text = "\n".join(above)
         if text.count('"') % 2 or any(text.count(begins) != text.count(ends) for begins, ends in _PAIRS):
@@ -302,6 +371,8 @@ class SecondReading:
         words = list(_WORD.finditer(text))
         for place, word in enumerate(words):
             if self._values.get(word[0].casefold()) != value:
+                continue
+            if _ANOTHER_WORD.match(text, word.start()):
                 continue
             # "is no" is in many passages, "answer is no" in few.
             start = place - 2 if place > 1 and words[place - 1][0] in ("is", "ist") else place - 1
@@ -336,11 +407,16 @@ class SecondReading:
             if not graded and self._values.get(line.casefold().partition(" ")[0], value) != value:
                 return True  # "No worries!"
             leads = place < len(above)
-            if doubt.contests(self.shown.own(line), self._values, value, graded, above=leads, topic=topic):
+            is_step = line.casefold().partition(":")[0] in self.steps
+            own = _STEP_LABEL.sub("", self.shown.own(line))
+            if doubt.contests(own, self._values, value, graded, above=leads, topic=topic, is_step=is_step):
                 return True
         own, said = self.shown.own(beside).casefold(), self.filled.own(beside).casefold()
         if doubt.takes_back(own, topic, self.shown.own(tied).casefold()) or doubt.REPORTS.search(own):
             return True
+        if labelled and above and not below:
+            # A model that thinks aloud asks itself, and answers.
+            own = _ASKED.sub("", own)
         if not graded and (doubt.hedges(own, topic, self.shown.own(tied).casefold()) or _ANOTHER.search(own)):
             return True
         if not (labelled or doubt.is_reason(own, topic) or doubt.is_foreign(own)):
@@ -359,13 +435,46 @@ class SecondReading:
             return 1 in verdicts
         return doubt.UNRELATED.search(said) is not None
 
+    def _of_embedded(self, text: str) -> int | None:
+        """Return the verdict of an object among other words, which state none and take none back."""
+        begins, ends = text.index("{"), text.rfind("}") + 1
+        body = text[begins:ends]
+        if body.count("}") == body.count("{") + 1:
+            body = body[:-1]
+        value = self._of_object(body)
+        if value is None or self.filled.holds(body):
+            return None
+        head, tail = (_FENCE.sub("", part).strip(" \n;:") for part in (text[:begins], text[ends:]))
+        if (
+            text[:begins].strip()
+            and head
+            and not _FENCE.search(text[:begins])
+            and text[:begins].rstrip()[-1] not in ".:!"
+        ):
+            return None  # a sentence goes on in the object: "It is not {…}"
+        for place, line in enumerate([*head.splitlines(), *tail.splitlines()]):
+            words = set(_WORD.findall(line.casefold()))
+            if not words.isdisjoint(self._values) or '"' in line:
+                return None
+            own = _OBJECT.sub("it", self.shown.own(line))
+            above = place < len(head.splitlines())
+            if above and not (doubt.is_reason(own.casefold(), self.filled.words) or doubt.is_foreign(own.casefold())):
+                return None
+            if doubt.takes_back(own.casefold(), self.filled.words, ""):
+                return None
+            if doubt.contests(own, self._values, value, self.clauses.graded, above, self.filled.words):
+                return None
+            if doubt.REPORTS.search(f"{own.casefold()}:") or doubt.SUPPOSES.search(own.casefold()):
+                return None
+        return value
+
     def _of_object(self, text: str) -> int | None:
         """Return the verdict of an object: its one key of a verdict, beside reasons and other fields."""
         entries = parse_object(text)
         verdicts: list[tuple[str, object]] = []
         reasons: list[str] = []
         for name, entry in leaves(entries or {}):
-            key = name.casefold().replace(" ", "_").replace("-", "_")
+            key = _CAMEL.sub("_", name).casefold().replace(" ", "_").replace("-", "_")
             if _VERDICT_KEY.fullmatch(key):
                 verdicts.append((key, entry))
             elif _OTHER_KEY.search(key) or isinstance(entry, list):
@@ -378,12 +487,20 @@ class SecondReading:
         if len(verdicts) != 1:
             return None
         key, verdict = verdicts[0]
+        if isinstance(verdict, str) and self.clauses.graded:
+            named = _NAMED_GRADE.fullmatch(verdict.casefold())
+            if named and self.names.get(int(named["grade"])) == named["name"]:
+                verdict = named["grade"]
         if not isinstance(verdict, (str, int)) or (isinstance(verdict, bool) and self.clauses.graded):
             return None
         if not self.open_question and _ANSWER_KEY.fullmatch(key):
             return None
-        value = self._values.get(" ".join(str(verdict).casefold().split()).removesuffix("."))
-        if value is None or any(self._opposed([reason], [], value) for reason in reasons):
+        said = " ".join(str(verdict).casefold().split()).removesuffix(".")
+        most = max(self._values.values())
+        value = self._values.get(said.removesuffix(f"/{most}") if self.clauses.graded else said)
+        if value is None and not self.clauses.graded:
+            value = self.stating.value_of(said)
+        if value is None or any(self._opposed([_SAYS.sub("It ", reason)], [], value) for reason in reasons):
             return None
         return value
 

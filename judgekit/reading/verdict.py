@@ -274,15 +274,20 @@ def _own_words(
     # Most commands read no reply of their own, or none in other words.
     from judgekit.reading.clause import Clauses
     from judgekit.reading.sentence import SecondReading
+    from judgekit.reading.stating import Stating, words_of
 
     names = {value: _plain(word) for word, value in form.others} if output.type == "grade" else {}
-    clauses = Clauses(output.type == "grade", form.values, filled.except_for, frozenset(names.values()))
+    words = words_of(form.values, graded=output.type == "grade")
+    # "One" is a grade in a clause that states one, and any word elsewhere.
+    values = form.values if output.type == "grade" else words
+    clauses = Clauses(output.type == "grade", values, filled.except_for, frozenset(names.values()))
     reading = SecondReading(
         clauses,
         tuple(map(_plain, form.steps)),
         shown,
         filled,
         names,
+        Stating(clauses.graded, words, names, clauses.adjective),
         open_question=open_question or clauses.graded,
         judges_passage=judges_passage,
     )

@@ -1,0 +1,66 @@
+"""Replies of somebody who did not know the reader: 445 pairs of a high and a low verdict in the same shape.
+
+Each pair has its own question, passage and shape, most of them odder than what models write; `null` marks replies that
+state no verdict, or two. The first half was looked at when the grammar was widened, the second half never: it was only
+counted. What a person reads and judgekit does not is asked again, so the rates tell of requests, never of labels.
+"""
+
+import gzip
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.reading.test_sentence import PROMPTS, filled, read
+from tests.reading.written import HERE
+
+LOOKED_AT = 223
+"""How many pairs of the file were looked at."""
+
+LEAST = {
+    "looked at": {"binary, open": 0.84, "binary, yes/no": 0.62, "grades": 0.75},
+    "only counted": {"binary, open": 0.58, "binary, yes/no": 0.67, "grades": 0.65},
+}
+"""The share of plain verdicts that is read at first, by prompt and kind of question; the lower of both sides counts."""
+
+FEWER = 0.02
+"""By how much the shares of high and of low verdicts may differ."""
+
+
+def pairs() -> list[dict[str, Any]]:
+    with gzip.open(HERE / "blind.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+PAIRS = {"looked at": pairs()[:LOOKED_AT], "only counted": pairs()[LOOKED_AT:]}
+
+
+@pytest.mark.parametrize("part", PAIRS)
+def test_none_is_read_wrongly_and_the_plain_ones_are_read_alike(part: str) -> None:
+    plain, said = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for pair in PAIRS[part]:
+        prompt = PROMPTS[pair["prompt"]]
+        values = filled(pair["question"], "", pair["passage"])
+        kind = "binary, open" if pair["open"] else "binary, yes/no"
+        for side in ("high", "low"):
+            label, verdict = pair[f"{side}_value"], read(prompt, pair[side], values)
+            assert verdict is None or verdict.value == label, (pair["question"], pair[side], verdict)
+            if label is not None:
+                key = (kind if pair["prompt"] == "binary" else "grades", side)
+                plain[key] += 1
+                said[key] += verdict is not None
+    for kind, least in LEAST[part].items():
+        assert min(said[kind, side] / plain[kind, side] for side in ("high", "low")) >= least, kind
+    shares = [
+        sum(said[kind, side] for kind in LEAST[part]) / sum(plain[kind, side] for kind in LEAST[part])
+        for side in ("high", "low")
+    ]
+    assert abs(shares[0] - shares[1]) <= FEWER
+
+
+def test_a_pair_is_mirrored_and_states_its_verdict_on_both_sides_or_on_none() -> None:
+    for pair in PAIRS["looked at"] + PAIRS["only counted"]:
+        high, low = pair["high_value"], pair["low_value"]
+        assert (high is None) == (low is None)
+        assert high is None or high > low
