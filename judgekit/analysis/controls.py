@@ -29,7 +29,9 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         value = control.ranged(COEFFICIENT[use], case.rules.confidence, case.resamples)
         of_labeling = control.name.removeprefix(TWIN)
         is_twin = of_labeling != control.name
-        words = f"a score by {of_labeling} that ignores the run" if is_twin else _WORDS.get(control.name, control.name)
+        words = (
+            f"the mean of all {of_labeling} labels of a question" if is_twin else _WORDS.get(control.name, control.name)
+        )
         # Runs' lists may all be as long as each other: then length is constant.
         if not np.isfinite(value.value):
             yield Claim("control", f"A control, {words}, says nothing: it is constant.", control.name, use)
@@ -44,13 +46,11 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
                 continue  # another labeling's twin is not held against it
             # A tie counts for the control, which costs nothing.
             if (labeling.name, control.name) not in case.leads(use, [labeling, control]).shown:
-                short = (
-                    f"{words}, with {with_r(value)}"
-                    if choosing
-                    else "a score that ignores the run"
-                    if is_twin
-                    else words
-                )
+                short = words
+                if choosing:
+                    short = f"{words} ({with_r(value).replace(' (', ', ').rstrip(')')})"
+                elif is_twin:
+                    short = "the mean of all its labels of a question"
                 unbeaten.setdefault(labeling.name, []).append(short)
     other, close = offered(case)
     if choosing and _names_ranks(case, unbeaten):
@@ -63,7 +63,9 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
             stands = CHEAPER if close and other is not None and name == other.name else KEEP
         said = f"{name} is not shown to {does} {names_of(beside, 'or')}"
         kept = choosing and case.kept is not None and case.kept.name == name
-        said += "; it is kept because it is free." if kept and name in case.free else "."
+        said = f"Caution: {said}." if kept else f"{said}."
+        if kept and name in case.free and not case.exists_already(name):
+            said += f" Screen new runs by {name}, and check their answers before you ship one."
         yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{stands}: {name}")
     if labelings or choosing:
         for name, why in case.excluded(use).items():

@@ -20,6 +20,7 @@ from judgekit.analysis.keeping import BIASES, KEEP, ON_EACH_LABELING, ON_THE_LAB
 from judgekit.analysis.nesting import nested
 from judgekit.analysis.partly_rated import claims as partly_claims
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
+from judgekit.analysis.resampling import percent
 from judgekit.analysis.samples import Sampled, claims as sample_claims
 from judgekit.analysis.shipping import (
     CHOICE,
@@ -166,6 +167,7 @@ def based_on(case: Case) -> Claim:
             f" r correlates a run's score by the labels ({primary.measure}) with quality, within each question (0 none,"
             " 1 perfect)."
         )
+    said += f" Ranges are {percent(case.rules.confidence)} intervals."
     return Claim("about", said, line=BASED_ON, rank=_FIRST)
 
 

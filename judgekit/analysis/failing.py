@@ -41,11 +41,16 @@ def failing(case: Case) -> Iterator[Claim]:
                 sentence += " Use this score only to sort the questions of one run: do not compare runs by it."
             elif series.name in unshown:
                 sentence += " Use this score only to sort the questions of one run: it is not shown to compare runs."
+                if case.kept is None and series.name not in case.free:
+                    sentence += f" The {series.name} labels that you have will do: buy none for this."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
                 # What knows the question only: the labels of all its documents, whatever a run returned.
                 often = ranged(_ranged(case, twin), times)
-                sentence += f" A score that ignores the run (each question's mean label) finds {often}."
+                sentence += f" The mean of all {series.name} labels of a question, whatever a run returned, finds it"
+                sentence += f" {often} times"
+                more = (series.name, twin.name) in case.leads(FIND_QUESTIONS, [series, twin]).shown
+                sentence += ", which is shown to be fewer." if more else "."
             yield replace(claim, sentence=sentence, line="Failing")
         else:
             none = f"No labeling is shown to find the questions that fail: {said}; chance finds 50."

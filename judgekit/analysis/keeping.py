@@ -85,9 +85,7 @@ def keeping(case: Case) -> Iterator[Claim]:
         said = f"For a new run, answer its questions: that costs {more} than labels."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += (
-                f" Buy labels for it only if fewer than about {fewer:,} of its passages lack one: then they cost less."
-            )
+            said += f" Exception: if it needs fewer than about {fewer:,} new labels, these cost less."
         yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
@@ -102,10 +100,10 @@ def _beside_rival(case: Case) -> str:
     name = found.paid.name
     if not found.stopped:
         given = ", given with the data" if case.exists_already(found.rival.name) else ""
-        said = f" Its r is {ahead} above that of {_in_words(found.rival)} (free{given})"
+        said = f" Its r is {ahead} above that of {_in_words(found.rival)} (free{given})."
         if not lead.low > 0:
-            said += f": not shown, but more than one standard error, enough to prefer {name}"
-        return f"{said}."
+            said += f" That may be chance, but it is more than one standard error, so {name} is kept."
+        return said
     if lead.value <= 0:
         return f" {name}, the best that costs something, has no larger r: {ranged(found.paid.r, correlation)}."
     said = f" {name}, the best that costs something, has an r only {ahead} higher"
@@ -147,8 +145,9 @@ def ranks_label_no_other_run(case: Case) -> Claim:
     """Return what the runs' own ranks cannot do, which stands wherever they are named."""
     said = "The runs' own ranks cannot label a run that differs from all of these"
     # Where a labeling is kept, it labels such a run.
-    said += "." if case.kept is not None else f": {_judge(case)}."
-    return Claim("ranks", said, RETRIEVER, shown=True, qualifies=KEEP, rank=3)
+    nothing = case.kept is None
+    said += f": {_judge(case)}." if nothing else "."
+    return Claim("ranks", said, RETRIEVER, shown=True, qualifies=KEEP if nothing else "", rank=3)
 
 
 def _judge(case: Case) -> str:
@@ -166,7 +165,9 @@ def _in_words(rival: Follower) -> str:
 def _none(case: Case) -> Claim:
     by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not case.eligible:
-        said = "Keep none of these labels to choose between runs: compare the runs by their answers."
+        said = "Do not use these labels to choose between runs: compare runs by their answers, new runs too."
+        if case.finders and case.finds(case.finders[0]):
+            said += f" Keep those of {case.finders[0].name} only to find failing questions within a run."
         if by_judgments:
             said = f"Keep the judgments that you have: no other labeling follows {case.target}."
         return Claim(KEEP, said + _free_qrels(case), line="Keep", rank=1)
@@ -188,7 +189,8 @@ def _until_shown(case: Case, follower: Follower) -> str:
     if not math.isnan(follower.r.low):
         telling = follower.series.estimate.telling
         needed = questions_to_show(follower.r, case.questions, telling, case.rules.of(len(case.followers)))
-        said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show this."
+        said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show that"
+        said += f" {follower.name} follows {case.target}."
     if len(case.panel.runs) == 2:
         said += f" Two runs seldom suffice: add {_VARIANTS}."
     elif needed > WORTH_ASKING * case.questions:
@@ -208,7 +210,7 @@ def _free_qrels(case: Case) -> str:
         return (
             f" For finding questions that fail, {name} is free and shown to work: {command} writes its labels (qrels)."
         )
-    return f" If you want labels to look at, {name} makes them for free: {command} writes them (qrels)."
+    return f" For a first look at which passages are relevant, {name} is free: {command} writes its labels (qrels)."
 
 
 def _shared_in_words(case: Case, name: str) -> str:

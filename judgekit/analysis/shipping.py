@@ -205,7 +205,8 @@ def more_questions(case: Case) -> Iterator[Claim]:
     takes = f"about {needed:,} questions in all" if needed > case.questions else "more questions than these"
     said = f"To ship a run within {plural_points(margin)} of the best takes {takes}."
     if needed > WORTH_ASKING * case.questions:
-        said += f" That is seldom worth it: accept the {leader.loss:.1f} points, or set a wider `margin_points`."
+        said += f" That is seldom worth it: accept the {leader.loss:.1f} points, or set a wider `margin_points`"
+        said += f" (now {margin:g})."
     background = case.background
     # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere. It draws
     # from all questions only where the experiment has no sample.

@@ -41,7 +41,7 @@ def two_levels(case: Case) -> Iterator[Claim]:
     first = f"Over questions (as in Table 1 of the eRAG paper) {over} has the larger tau, {correlation(taus[over])}"
     beside = f"{between} {correlation(taus[between])}"
     if twin is not None and np.isfinite(twin.estimate.value("tau_b")):
-        beside += f", a score that ignores the run {correlation(twin.estimate.value('tau_b'))}"
+        beside += f", the mean of all its labels of a question {correlation(twin.estimate.value('tau_b'))}"
     shown = (between, over) in case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).shown
     r = correlation(followers[between].r.value), correlation(followers[over].r.value)
     if shown:

@@ -267,7 +267,7 @@ def test_where_nothing_is_shown_the_command_for_free_qrels_is_given(easy: float,
     (words,) = (claim for claim in decision.claims if claim.kind == "finds" and "words" in claim.sentence)
     assert words.shown == bool(worth)
     command = "`judgekit build 'my experiment.toml' --labeling words`"
-    assert f" {worth or 'If you want labels to look at, words makes'}" in lines["Keep"]
+    assert f" {worth or 'For a first look at which passages are relevant, words is free'}" in lines["Keep"]
     assert f": {command} writes " in lines["Keep"]
     assert command in decision.text, "on one line"
     # Tables alone build nothing, and labels that cost something are not offered.
@@ -368,13 +368,13 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [30.0, 36.0]},
             "Keep the labels",
-            "that costs no more than labels. Buy labels for it only if fewer than about 130 of its",
+            "that costs no more than labels. Exception: if it needs fewer than about 130 new labels, these",
             "4.68 to answer (39 new answers), or 4.80 to label",
         ),
         (
             {"money": [30.0, 42.67]},
             "Keep the labels",
-            "that costs hardly more than labels. Buy",
+            "that costs hardly more than labels. Exception",
             "5.55 to answer (39 new answers), or 4.80 to label",
         ),
         (
@@ -432,7 +432,7 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
     background = Background(costs=CHEAP, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert "For a new run, answer its questions: that costs no more than labels. Buy labels for it" in lines["Keep"]
+    assert "For a new run, answer its questions: that costs no more than labels. Exception: if it" in lines["Keep"]
     assert " To save requests, keep other instead, also for new runs: it needs fewer requests, and " in lines["Keep"]
 
 
