@@ -200,6 +200,10 @@ class DiskDocs:
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
 
+    def __getitem__(self, doc_id: str) -> Doc:
+        """Return the document of an id; an unknown one is a `DataError`."""
+        return self.get([doc_id])[0]
+
     def lacking(self, doc_ids: Iterable[str]) -> list[str]:
         """Return those of some ids that are not in the collection."""
         ids = [*dict.fromkeys(doc_ids)]

@@ -50,6 +50,14 @@ def test_a_second_command_finds_the_index(
     assert second.get(["d49", "d0"]) == [FOUND[49], FOUND[0]]
 
 
+@pytest.mark.parametrize("limit", [0, 1 << 30])
+def test_a_document_is_looked_up_by_its_id(path: Path, limit: int) -> None:
+    docs = read_docs(path, memory_limit=limit)
+    assert docs["d7"] == FOUND[7]
+    with pytest.raises(DataError, match="doc 'x' is not in the collection"):
+        docs["x"]
+
+
 def test_without_a_folder_of_ones_own_the_index_lies_beside_the_reply_store(path: Path) -> None:
     read_docs(path, memory_limit=0)
     assert [file.suffix for file in Path(os.environ["JUDGEKIT_CACHE"], "docs").iterdir()] == [".idx"]
