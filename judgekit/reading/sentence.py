@@ -218,7 +218,8 @@ class SecondReading:
         value = self._of_lines(lines)
         if value is not None or not lines:
             return value
-        rewritten = self.stating.rewritten("\n".join(lines))
+        # A number before it may be the verdict of another scale.
+        rewritten = None if text.lstrip()[:1].isdecimal() else self.stating.rewritten("\n".join(lines))
         value = None if rewritten is None else self._of_lines(rewritten.splitlines())
         return None if value is None or self._repeats("\n".join(lines), value) else value
 
@@ -268,7 +269,8 @@ class SecondReading:
     def _goes_on(self, line: str) -> bool:
         """Whether a line below a verdict may be a part of the reason."""
         own = self.shown.own(line).casefold()
-        return self._step.match(own) is not None or doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
+        is_step = self._step.match(own) and own.partition(":")[2].strip(" .") not in self._values
+        return bool(is_step) or doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
         """Whether a text holds more than what it repeats of the prompt."""

@@ -109,17 +109,7 @@ _ANSWERS: Final = re.compile(
     r"|(?:provides?|gives?|contains?|states?|holds?|includes?|has|have) (?P<none>no )?(?:the |an |any )?"
     r"(?:(?:full|direct|clear|complete|correct|exact|whole|right) )?answer(?: to (?:the|this) question)?"
     r"|is of relevance(?: to the question)?)(?: \w+ly| at all)?"
-    r"|(?:the|an) answer (?:is|can) (?:be )?(?:\w+ )?in (?:the|this) (?:passage|text|document)"
 )
-_OFF: Final = re.compile(
-    r"(?:it|(?:the|this) (?:given |provided )?(?:passage|text|document)) (?:(?:is|was) (?:\w+ly )?(?:off topic"
-    r"|unrelated|of no (?:relevance|use|help))|has nothing to do with it|lacks? (?:the|an|any) answer"
-    r"|(?:is (?:\w+ly )?unrelated|is of no (?:relevance|use|help)|has nothing to do with|has no (?:relevance|bearing))"
-    r"(?: to| on| with)? the question)"
-    r"|(?:the|an) answer (?:is|can) not (?:be )?(?:\w+ )?in (?:the|this) (?:passage|text|document)"
-)
-"""A clause that says of the passage that it is off the question."""
-
 _CUT: Final = re.compile(
     r"(?P<end>[.!?;。！？；…]+(?=[\s\"”»)*_]|$|(?<=[。！？；]))|\n)"
     r"|(?P<soft>[-=]*[→⇒➔>]|[:：=]|(?<!\S)[-–—]+(?!\S)|—|[,，、()（）])"
@@ -189,6 +179,7 @@ _LABELS: Final = (*":=：-–—", *_ARROWS)
 _CONJUNCTION: Final = re.compile(
     r"\A(?:as(?! (?:the|a) \w+ (?:says?|said|puts?|has it|reads?)\b)|because|since|for|while)(?= )", re.IGNORECASE
 )
+_TURNS: Final = re.compile(r"(?:but|however|though|although|yet|still)\b", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"[\"“”«»「」]")
 _BARE: Final = re.compile(r"[\w\s'’\u0900-\u097f]+")
 _LOOSE: Final = re.compile(
@@ -315,6 +306,8 @@ class Stating:
                 pieces.append(f"{label}: {word}" if one.labelled else word)
             place = one.end
         rest = text[place:].lstrip(" ,;:)—–-")
+        if _TURNS.match(rest.lstrip(" .!\n")):
+            return None
         mark = text[place - 1 : place]
         if rest.strip(_MARKS) and mark not in _STOPS:
             # What goes on in the verdict's sentence is tied to it.
@@ -397,8 +390,6 @@ class Stating:
         if said is None and self.adjective == "relevant":
             clause = " ".join(part.words)
             answers = _ANSWERS.fullmatch(clause)
-            if _OFF.fullmatch(clause):
-                return _Said(0, judges=True, named=True)
             said = answers and _Said(int(not (answers["not"] or answers["none"])), judges=True, named=True)
         if said is None:
             return None
@@ -420,7 +411,7 @@ class Stating:
         if part.words[:1] in (["is"], ["does"]) and part.mark in (*_LABELS, "?"):
             names_it = any(map(self._is_adjective, part.words)) and words <= _STATING | _ABOUT | {self.adjective}
             return _Label(part.start, named=True) if names_it else None
-        if self.graded and said in self.names.values():
+        if self.graded and " " in said and said in self.names.values():
             return _Label(part.start)
         if part.mark in ("\n", ".", ";", "!") or (part.mark == "," and words.isdisjoint(_VIEWS)):
             return None
