@@ -447,13 +447,9 @@ class SecondReading:
         if value is None or self.filled.holds(body):
             return None
         head, tail = (_FENCE.sub("", part).strip(" \n;:") for part in (text[:begins], text[ends:]))
-        if (
-            text[:begins].strip()
-            and head
-            and not _FENCE.search(text[:begins])
-            and text[:begins].rstrip()[-1] not in ".:!"
-        ):
-            return None  # a sentence goes on in the object: "It is not {…}"
+        said, goes_on = (_FENCE.sub("", part).strip() for part in (text[:begins], text[ends:]))
+        if (said and said[-1] not in ".:!") or goes_on.startswith(","):
+            return None  # a sentence goes on in the object, or behind it: "It is not {…}"
         for place, line in enumerate([*head.splitlines(), *tail.splitlines()]):
             words = set(_WORD.findall(line.casefold()))
             if not words.isdisjoint(self._values) or '"' in line:
