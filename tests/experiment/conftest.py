@@ -37,11 +37,11 @@ def finish(data: Path, tmp_path: Path) -> Finish:
 
     def call(spellings: list[str], out: str = "out", /, **changes: dict[str, object]) -> Finished:
         specs = [parse(spelling) for spelling in spellings]
-        lone = [s.name in ("judge", "utility") and "jury" not in s.options for s in specs]
+        lone = [s.name in ("judge", "utility", "needed") and "jury" not in s.options for s in specs]
         content: dict[str, Any] = {
             "data": FILES | {"depth": 3},
             "runs": RUNS,
-            "endpoints": {"one": MOCK, "two": MOCK | {"namespace": "two"}},
+            "endpoints": {"one": MOCK, "two": MOCK | {"namespace": "two"}, "ranker": MOCK | {"api": "rerank"}},
             "labelers": [
                 {"kind": s.name, "name": str(s), **s.options} | ({"endpoint": "one"} if one else {})
                 for s, one in zip(specs, lone, strict=True)

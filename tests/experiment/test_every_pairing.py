@@ -25,6 +25,8 @@ LABELERS = {
     "judge(prompt=graded)": "grades",
     "judge(prompt=graded,samples=2,vote=mean)": "unit",
     "judge(read=logprobs)": "unit",
+    "needed": "signed",
+    "rerank(endpoint=ranker)": "unit",
     "utility": "binary",
     "utility(quality=f1)": "unit",
     "utility(variant=signed-gain)": "signed",
