@@ -116,9 +116,10 @@ class Job(Generic[T]):
 
 @dataclass(frozen=True)
 class Settled(Job[T]):
-    """A job that asks nobody and is done: it opens no store."""
+    """A job that asks nobody and is done: it opens no store, and writes its result if it is to be written."""
 
     result: T | None = None
+    write: Callable[[T, ResultFiles], None] | None = None
 
     @classmethod
     def of(cls, result: T) -> Settled[T]:
@@ -129,9 +130,18 @@ class Settled(Job[T]):
 
         return cls({}, do, result=result)
 
+    def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Settled[T]:
+        """Return the job that writes its result, too."""
+        return replace(self, files=files, write=write)
+
     def run(self) -> T:
-        """Return the result."""
-        return cast(T, self.result)
+        """Return the result, written where that is wanted."""
+        result = cast(T, self.result)
+        if self.write is not None:
+            self.files.check()
+            self.write(result, self.files)
+            self.files.close()
+        return result
 
 
 class JobFunction(Protocol[P, T]):

@@ -109,9 +109,23 @@ def test_inputs_are_fixed_when_the_job_is_made(tmp_path: Path) -> None:
 def test_a_job_that_asks_nobody_opens_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path / "cache"))
     assert Settled.of(3).run() == 3
+
     ratings = [{"query_id": f"q{i}", "value": i % 2} for i in range(9)]
     for name in ("base", "new"):
         (tmp_path / f"{name}.jsonl").write_text("".join(f"{row}\n".replace("'", '"') for row in ratings))
     assert jk.guard(tmp_path / "base.jsonl", tmp_path / "new.jsonl").outcome == "pass"
     assert jk.guard.plan(tmp_path / "base.jsonl", tmp_path / "new.jsonl")["all"].requests == 0
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_asks_nobody_is_written_too(tmp_path: Path) -> None:
+    path = tmp_path / "three.txt"
+
+    def write(result: int, _: ResultFiles) -> None:
+        path.write_text(str(result))
+
+    made = Settled.of(3).writing(ResultFiles.beside(path, roles={}), write)
+    assert not path.exists()
+    assert made.run() == 3
+    assert path.read_text() == "3"
+    assert (tmp_path / "three.txt.manifest.json").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from judgekit.wire.types import Outcome, Program, Request, most_requests
+from judgekit.wire.types import Outcome, Program, Request, most_requests, next_requests
 
 StageUnit = tuple[Program[Any], Any]
 """A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""
@@ -17,7 +17,7 @@ class AllStages:
     def requests(self, asked: StageUnit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of the unit's own program."""
         program, unit = asked
-        return program.requests(unit, replies)
+        return next_requests(program, unit, replies)
 
     def most(self, asked: StageUnit, /) -> int | None:
         """Return the most requests that the unit's own program makes of it."""

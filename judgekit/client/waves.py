@@ -16,11 +16,23 @@ from typing import Final, Generic, TypeVar
 
 from judgekit.client.budget import Price
 from judgekit.client.estimates import Foreseen, Observed, by_script, exactly
-from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
+from judgekit.errors import UsageError
+from judgekit.wire.types import (
+    Endpoint,
+    Outcome,
+    Program,
+    Reply,
+    Request,
+    about,
+    most_requests,
+    next_requests,
+)
 
 CHUNK: Final = 64
 """Units that are looked up at once. More would burden the garbage collector, and keep requests in flight waiting."""
 
+_WAVES: Final = 100
+"""Waves after which a program does not know an end; none of ours has more than a few."""
 _ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
 _ROUNDED: Final = 16
 
@@ -37,6 +49,7 @@ class PendingUnit(Generic[U]):
     outcomes: list[Outcome] = field(default_factory=list)
     got: dict[str, Outcome] = field(default_factory=dict)
     lacking: dict[str, Request] = field(default_factory=dict)
+    waves: int = 1
 
     def next_wave(self, program: Program[U]) -> None:
         """Go on to the next wave, once this one lacks nothing."""
@@ -45,12 +58,18 @@ class PendingUnit(Generic[U]):
     def go_on(self, outcomes: Sequence[Outcome], program: Program[U]) -> None:
         """Go on to the next wave with the outcomes of this one."""
         self.outcomes.extend(outcomes)
-        self.wave = program.requests(self.unit, self.outcomes)
+        self.wave = next_requests(program, self.unit, self.outcomes)
+        self.waves += 1
+        if self.waves > _WAVES and self.wave:
+            raise UsageError(
+                f"{about(program, self.unit)}: requests asked {_WAVES} times for more about one unit. It must return []"
+                " once `replies` holds all that it needs"
+            )
 
 
 def begin(units: Iterable[U], program: Program[U]) -> list[PendingUnit[U]]:
     """Return a job for each unit, with its first wave."""
-    return [PendingUnit(unit, program.requests(unit, ())) for unit in units]
+    return [PendingUnit(unit, next_requests(program, unit, ())) for unit in units]
 
 
 @dataclass(slots=True)

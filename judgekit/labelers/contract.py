@@ -8,13 +8,14 @@ from judgekit.data.documents import Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Label, Labeler
-from judgekit.wire.types import Outcome
+from judgekit.spec import user_code
+from judgekit.wire.types import Outcome, about
 
 
 def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
     """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale."""
     # A labeler that breaks the contract is a bug of that labeler, so the message names it.
-    labels = labeler.label(unit, replies)
+    labels = _labelled(labeler, unit, replies)
     asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
     got = [(label.query_id, label.doc_id) for label in labels]
     if got != asked and sorted(got) != sorted(asked):
@@ -31,3 +32,11 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
                 raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
             fine.add(label.relevance)
     return labels
+
+
+def _labelled(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
+    """Call ``label``; an error of a user's own labeler says of which pair it is, and on which line."""
+    if type(labeler).__module__.startswith("judgekit."):
+        return labeler.label(unit, replies)
+    with user_code(lambda: f"{about(labeler, unit)}: label", type(labeler).label.__code__.co_filename):
+        return labeler.label(unit, replies)

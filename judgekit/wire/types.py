@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
 from judgekit.data.streams import note_read
 from judgekit.data.tables import UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError
-from judgekit.spec import split_file
+from judgekit.spec import split_file, user_code
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.scores import with_choices
@@ -510,6 +510,27 @@ class Program(Protocol[U]):
     def requests(self, unit: U, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of requests; [] when nothing more is needed."""
         ...
+
+
+def next_requests(program: Program[U], unit: U, replies: Sequence[Outcome]) -> list[Request]:
+    """Return the next wave of a unit; an error of a user's own program says of which unit it is, and on which line."""
+    if type(program).__module__.startswith("judgekit."):
+        return program.requests(unit, replies)
+    file = type(program).requests.__code__.co_filename
+    with user_code(lambda: f"{about(program, unit)}: requests", file):
+        return program.requests(unit, replies)
+
+
+def about(program: Any, unit: Any) -> str:
+    """Return which program and unit a message is about, as far as they say it."""
+    if isinstance(unit, tuple):  # of several stages as one program
+        program, unit = unit
+    named = [str(getattr(program, "spec", type(program).__name__))]
+    if query := getattr(unit, "query", None):
+        named.append(f"query {query.query_id!r}")
+    for doc in getattr(unit, "docs", ())[:1]:
+        named.append(f"doc {doc.doc_id!r}")
+    return ", ".join(named)
 
 
 def most_requests(program: Program[U], unit: U) -> int | None:
