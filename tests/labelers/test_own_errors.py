@@ -56,9 +56,18 @@ class SaysTheSame(Own):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        (AsksWrongly, r"^askswrongly, query 'q', doc 'd': requests: AttributeError: .*'txt' \(test_own_errors\.py, line 33\)$"),
-        (AsksWronglyLater, r"^askswronglylater, query 'q', doc 'd': requests: TypeError: .* \(test_own_errors\.py, line 38\)$"),
-        (ReadsWrongly, r"^readswrongly, query 'q', doc 'd': label: ValueError: .*'Yes' \(test_own_errors\.py, line 43\)$"),
+        (
+            AsksWrongly,
+            r"^askswrongly, query 'q', doc 'd': requests: AttributeError: .*'txt' \(test_own_errors\.py, line 33\)$",
+        ),
+        (
+            AsksWronglyLater,
+            r"^askswronglylater, query 'q', doc 'd': requests: TypeError: .* \(test_own_errors\.py, line 38\)$",
+        ),
+        (
+            ReadsWrongly,
+            r"^readswrongly, query 'q', doc 'd': label: ValueError: .*'Yes' \(test_own_errors\.py, line 43\)$",
+        ),
         (NeverEnds, r"neverends, query 'q', doc 'd': requests asked 100 times for more about one unit"),
         (SaysTheSame, r"saysthesame, query 'q', doc 'd': requests asked 100 times for more about one unit"),
     ],

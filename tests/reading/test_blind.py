@@ -1,13 +1,16 @@
-"""Replies of somebody who did not know the reader: 445 pairs of a high and a low verdict in the same shape.
+"""Replies of people who did not know the reader: pairs of a high and a low verdict in the same shape.
 
-Each pair has its own question, passage and shape, most of them odder than what models write; `null` marks replies that
-state no verdict, or two. The first half was looked at when the grammar was widened, the second half never: it was only
-counted. What a person reads and judgekit does not is asked again, so the rates tell of requests, never of labels.
+`null` marks replies that state no verdict, or two. The first 445 pairs have their own question, passage and shape each,
+most of them odder than what models write. Half of them was looked at when the grammar was widened, the other half only
+counted. Another 310 were written after that, with shapes as often as models write them. At their first count none of
+250 plain pairs was read wrongly, and one reply of 120 without a verdict was read. What a person reads and judgekit does
+not is asked again, so the rates tell of requests, never of labels.
 """
 
 import gzip
 import json
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ LOOKED_AT = 223
 LEAST = {
     "looked at": {"binary, open": 0.84, "binary, yes/no": 0.62, "grades": 0.75},
     "only counted": {"binary, open": 0.58, "binary, yes/no": 0.67, "grades": 0.65},
+    "written later": {"binary, open": 0.88, "binary, yes/no": 0.65, "grades": 0.8},
 }
 """The share of plain verdicts that is read at first, by prompt and kind of question; the lower of both sides counts."""
 
@@ -28,12 +32,16 @@ FEWER = 0.02
 """By how much the shares of high and of low verdicts may differ."""
 
 
-def pairs() -> list[dict[str, Any]]:
-    with gzip.open(HERE / "blind.jsonl.gz", "rt", encoding="utf-8") as lines:
+def pairs(name: str = "blind") -> list[dict[str, Any]]:
+    with gzip.open(HERE / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-PAIRS = {"looked at": pairs()[:LOOKED_AT], "only counted": pairs()[LOOKED_AT:]}
+PAIRS = {
+    "looked at": pairs()[:LOOKED_AT],
+    "only counted": pairs()[LOOKED_AT:],
+    "written later": pairs("blind-second"),
+}
 
 
 @pytest.mark.parametrize("part", PAIRS)
@@ -60,7 +68,7 @@ def test_none_is_read_wrongly_and_the_plain_ones_are_read_alike(part: str) -> No
 
 
 def test_a_pair_is_mirrored_and_states_its_verdict_on_both_sides_or_on_none() -> None:
-    for pair in PAIRS["looked at"] + PAIRS["only counted"]:
+    for pair in chain.from_iterable(PAIRS.values()):
         high, low = pair["high_value"], pair["low_value"]
         assert (high is None) == (low is None)
         assert high is None or high > low
