@@ -182,7 +182,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
         options["header"] = ",".join(layout.table.columns)
     first, rows = telling(flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items()))))
     form = None
-    if spec.name in forms() and form_named(spec.name).nested:
+    if (spec.name in forms() or split_file(spec.name)[0] is not None) and form_named(spec.name).nested:
         form = form_named(spec.name)
     elif names is declared.names and (told := nested_form(first)):
         form = told[0]

@@ -307,3 +307,22 @@ def test_documents_on_disk_are_looked_up_in_any_number_and_order(tmp_path: Path)
     assert [doc.doc_id for doc in docs.get(wanted)] == wanted
     with pytest.raises(DataError, match="doc 'e' is not in the collection"):
         docs.get(["d1", "e"])
+
+
+NESTED = """
+import judgekit as jk
+
+@jk.register.form("hits of a file", holds=("query", "doc", "run"))
+def hits(fields):
+    return {"question": fields["asked"], "ctxs": [{"id": hit, "text": hit.upper()} for hit in fields["hits"]]}
+"""
+
+
+def test_a_form_of_records_is_named_by_its_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jk.register, "forms", dict(jk.register.forms))
+    (tmp_path / "nested.py").write_text(NESTED)
+    (tmp_path / "found.jsonl").write_text('{"asked": "Who?", "hits": ["d1", "d2"]}\n')
+    source = f"{tmp_path / 'nested.py'}:hits:{tmp_path / 'found.jsonl'}"
+    (query_id,) = jk.read_queries(source)
+    assert jk.read_run(source).top(query_id) == ["d1", "d2"]
+    assert jk.read_docs(source)["d2"].text == "D2"

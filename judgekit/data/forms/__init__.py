@@ -84,7 +84,9 @@ def form_named(name: str) -> DataForm:
         read = vars(run_file(Path(file))).get(function)
         if not callable(read):
             raise UsageError(f"{file} has no function {function!r}")
-        return DataForm(name, read)
+        # The file may have registered it, with what its records hold.
+        registered = next((form for form in register.forms.values() if form.read is read), None)
+        return registered or DataForm(name, read)
     register.load()
     if name not in forms():
         raise UsageError(not_among("data format", name, sorted({"auto", "beir", *forms()})))
