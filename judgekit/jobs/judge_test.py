@@ -65,7 +65,7 @@ class Share(NamedTuple):
         return f"Of {self.of:,} pairs that are {what} it calls {self.called / self.of:.0%} relevant {ends}."
 
 
-class Order(NamedTuple):
+class RunOrder(NamedTuple):
     """Kendall's tau-b between the orders of runs by the judge's and people's labels, and its range over questions."""
 
     tau: float
@@ -104,7 +104,7 @@ class Fitness:
     other: Share
     yes: Share
     agreement: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    order: Order | None = None
+    order: RunOrder | None = None
     per_1000: Mapping[str, float] = field(default_factory=dict)
     stopped: str = ""
 
@@ -234,7 +234,7 @@ class _Test:
                 found[row["coefficient"]] = (row["value"], row["ci_low"], row["ci_high"])
         return found
 
-    def _order(self, labeling: Labeling, measure: str) -> Order | None:
+    def _order(self, labeling: Labeling, measure: str) -> RunOrder | None:
         """Return how alike the runs are ordered; None with fewer than two runs."""
         from scipy.stats import kendalltau
 
@@ -256,7 +256,7 @@ class _Test:
         ]
         low, high = (np.nan, np.nan) if np.isnan(taus).all() else np.nanquantile(taus, [0.025, 0.975])
         tau = float(kendalltau(theirs.mean(axis=1), own.mean(axis=1)).statistic)
-        return Order(tau, float(low), float(high), len(runs), measure)
+        return RunOrder(tau, float(low), float(high), len(runs), measure)
 
 
 @job

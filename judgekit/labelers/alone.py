@@ -42,7 +42,7 @@ def answers_of(
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswersAlone:
     """Asks for these answers, by the very requests of answering end to end.
 
     Attributes:

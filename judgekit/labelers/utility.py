@@ -15,7 +15,7 @@ from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.alone import Answers, Read
+from judgekit.labelers.alone import AnswersAlone, Read
 from judgekit.labelers.base import Label, Labeler, Needs, build
 from judgekit.labelers.usefulness import answering, gain_over, rated, signed
 from judgekit.settings import setting
@@ -117,10 +117,10 @@ class Utility(Labeler):
         return replace(answerer, fields=self.rendering)
 
     @cached_property
-    def _answers(self) -> Answers:
+    def _answers(self) -> AnswersAlone:
         """What is answered about a unit."""
         top = self.top if self.reference == "own" else None
-        return Answers(self._answerer, top, closed_book=self.variant in _GAINS)
+        return AnswersAlone(self._answerer, top, closed_book=self.variant in _GAINS)
 
     @cached_property
     def _metric(self) -> AnswerMetric:
