@@ -24,7 +24,7 @@ from judgekit.answers.imported import (
 from judgekit.answers.quality import Answered, AnswerMetric, Occurrence, Score, metric as answer_metric
 from judgekit.answers.reading import Answer
 from judgekit.client.model_drift import origin
-from judgekit.client.stages import StageUnit
+from judgekit.client.stages import AllStages, StageUnit
 from judgekit.collection import Collection
 from judgekit.context import Context
 from judgekit.data.documents import Queries, Unit
@@ -368,20 +368,22 @@ async def answer_runs(
         return QUALITY.check(await _rated(answering, given_answers, session, stage))
     lists = answer_units(collection, depths, closed_book)
     given: dict[Answered, list[Occurrence]] = {}
-    for sampled in answering.answerers:
+    answerers = answering.answerers
+    # All samples are one stage, so that its progress counts them together.
+    units = ((sampled, unit) for sampled in answerers for unit in _units_to_answer(collection, lists))
+    total = len(lists) * len(answerers)
+    async for (sampled, unit), outcomes in session.resolve(units, AllStages(), stage=stage, total=total):
+        places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
+        of = origin(outcomes)
+        occurrences = [Occurrence(run, depth, *of, sampled.sample) for run, depth in places]
         program = _AnswerAndRatings(sampled, answering)
-        units = _units_to_answer(collection, lists)
-        async for unit, outcomes in session.resolve(units, sampled, stage=stage, total=len(lists)):
-            places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
-            of = origin(outcomes)
-            occurrences = [Occurrence(run, depth, *of, sampled.sample) for run, depth in places]
-            given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
-            # The decision is about one depth, and its price must not hold what other depths took.
-            for depth in {depth for _, depth in places}:
-                session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
-            if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
-                for run, depth in places:
-                    session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
+        given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
+        # The decision is about one depth, and its price must not hold what other depths took.
+        for depth in {depth for _, depth in places}:
+            session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
+        if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
+            for run, depth in places:
+                session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
     return QUALITY.check(await _rated(answering, given, session, stage))
 
 

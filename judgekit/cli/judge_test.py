@@ -36,7 +36,7 @@ def judge_test(
     labels are all the same is stopped (exit code 1).
 
     Examples:
-        judgekit judge-test judge --qrels people.qrels --queries queries.jsonl --docs docs.jsonl --run bm25.trec \\
+        judgekit judge-test judge --qrels people.qrels --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
             --run dense.trec --endpoint http://localhost:8000/v1 --model my-model
     """
     from judgekit.data.manifest import by_role

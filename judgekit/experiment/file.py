@@ -274,6 +274,11 @@ class AnswersConfig(_Section, OutcomeConfig):
                 raise ValueError(f"metrics names {metric!r} twice")
         if self.reverse and self.as_given:
             self.directions  # noqa: B018  # raises where one is named in both ways
+        if self.samples > 1 and self.imported and not self.endpoint:
+            raise ValueError(
+                "samples asks a model several times, and these answers are imported: number several answers to a"
+                " question in a column sample"
+            )
         outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
         if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")

@@ -25,6 +25,7 @@ from judgekit.experiment.results import backing
 from judgekit.experiment.run import answers_file
 from judgekit.report import Results, load, write_html
 from judgekit.report.queries import Backing
+from judgekit.spec import split_form
 
 
 class Opened(NamedTuple):
@@ -70,8 +71,9 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
         raise DataError(f"its {MANIFEST} cannot be read ({error}): run the experiment again", folder) from None
     named = config.files()
     for path in (*results, *named.values()):
-        if not path.exists():
-            raise DataError("is missing: run the experiment again", path)
+        file = Path(split_form(path)[1])  # without the form in front of it
+        if not file.exists():
+            raise DataError("is missing: run the experiment again", file)
     others = {}
     for role, source in inputs.items():
         path = config.path.parent / source["file"]

@@ -59,7 +59,7 @@ class Share(NamedTuple):
     def told(self, what: str) -> str:
         """Return it as a sentence."""
         if not self.of:
-            return f"People judged no pair {what}."
+            return f"No labelled pair is {what}."
         low, high = self.ends
         ends = f"({low:.0%} to {high:.0%})"
         return f"Of {self.of:,} pairs that are {what} it calls {self.called / self.of:.0%} relevant {ends}."
@@ -117,14 +117,17 @@ class Fitness:
             yield f"Stopped: {self.stopped}."
         if self.missing:
             yield f"{self.missing:,} of them have no label."
-        yield self.relevant.told("relevant by people")
-        if self.other.of:
-            yield self.other.told("not relevant by people")
-        yield f"Of all pairs it calls {self.yes.called / max(self.yes.of, 1):.0%} relevant."
+        if self.yes.of:
+            yield self.relevant.told("relevant by people")
+            if self.other.of:
+                yield self.other.told("not relevant by people")
+            yield f"Of all pairs it calls {self.yes.called / self.yes.of:.0%} relevant."
+        else:
+            yield "None of its replies could be read, so that nothing is known of its verdicts."
         for name, (value, low, high) in self.agreement.items():
             ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
             yield f"{name.capitalize()} with people: {value:.2f}{ends}."
-        if not self.agreement and not self.other.of:
+        if self.yes.of and not self.agreement and not self.other.of:
             yield "There is no kappa: people did not judge any of these pairs not relevant."
         if self.order is not None:
             yield (
@@ -132,7 +135,10 @@ class Fitness:
                 f" people's labels, {self.order.low:.2f} to {self.order.high:.2f} over resampled questions."
             )
         if self.per_1000:
-            told = [f"{value:,.6g} {name.replace('_', ' ')}" for name, value in self.per_1000.items()]
+            told = [
+                f"{value:,.6g} {name}" if name == "money" else f"{value:,.0f} {name.replace('_', ' ')}"
+                for name, value in self.per_1000.items()
+            ]
             yield f"A thousand pairs take {', '.join(told)}."
 
     def card(self) -> dict[str, Any]:

@@ -25,10 +25,11 @@ KNOWN: Final = "known"
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """Labels by (query id, doc id), and the name of what they are from."""
+    """Labels by (query id, doc id), the name of what they are from, and why they may be of another scale."""
 
     labels: Mapping[tuple[str, str], float]
     source: str
+    doubt: str = ""
 
     @classmethod
     def of(cls, source: AsLabelings, labeler: Labeler, collection: Collection) -> KnownLabels:
@@ -55,7 +56,12 @@ class KnownLabels:
             problem = labeler.scale.problem(relevance)
             if problem:
                 raise DataError(f"known label of query {query_id!r}, doc {doc_id!r}: {problem} ({labeler.spec})")
-        known = cls(labels, labeling.name)
+        doubt = ""
+        if labels and {*labels.values()} <= {0.0, 1.0} and str(labeler.scale) != "binary":
+            # A file does not say its scale, and 0 and 1 stand on each.
+            own = f"{labeler.spec} labels on the scale {labeler.scale}"
+            doubt = f"The labels of {labeling.name} are all 0 or 1, and {own}"
+        known = cls(labels, labeling.name, doubt)
         if labels and not known.pooled(collection):
             raise DataError(
                 f"{labeling.name} holds no label of a pair of these runs: are both about the same documents?"
@@ -68,7 +74,9 @@ class KnownLabels:
         return [pair for pair in pairs if pair in self.labels]
 
     def notes(self, collection: Collection) -> Iterator[str]:
-        """Yield how many pairs keep a label, and how many are asked about."""
+        """Yield how many pairs keep a label, how many are asked about, and what is doubtful."""
+        if self.doubt:
+            yield f"{self.doubt}: they are kept as they are. If theirs is another scale, label all pairs by one labeler"
         kept = len(self.pooled(collection))
         yield (
             f"{kept:,} of {collection.n_pairs:,} pairs keep the label that {self.source} has;"

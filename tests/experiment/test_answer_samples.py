@@ -9,6 +9,7 @@ import pytest
 import judgekit as jk
 from judgekit.errors import ConfigError
 from judgekit.experiment.choose import replay_results
+from judgekit.progress import Event
 from tests.commands import Judgekit
 from tests.small import MOCK, QUICK, edited, toml
 
@@ -55,12 +56,15 @@ def bodies(folder: Path) -> list[bytes]:
 
 def test_each_list_is_answered_so_many_times_and_paid_once(judgekit: Judgekit, sampled: Path) -> None:
     planned = jk.run.plan(sampled / "sampled.toml", out=sampled / "results")["all"].requests
-    done = jk.run(sampled / "sampled.toml", out=sampled / "results")
+    events: list[Event] = []
+    done = jk.run(sampled / "sampled.toml", out=sampled / "results", asking=jk.Asking(progress=events.append))
     sent = bodies(sampled)
     # The same list asks the same thing each time, at a temperature at which answers differ.
     assert len(sent) == planned == 3 * len(set(sent))
     assert {json.loads(body)["temperature"] for body in sent} == {1.0}
     quality = done.quality
+    shown = [event for event in events if event.stage == "answer"][-1]
+    assert (shown.done, shown.total, shown.sent) == (planned, planned, planned)
     em = quality[quality["metric"] == "em"]
     assert em.groupby(["run", "query_id"])["sample"].apply(list).map(tuple).unique().tolist() == [(1, 2, 3)]
     assert em.groupby(["run", "query_id"])["answer"].nunique().max() > 1
@@ -152,3 +156,10 @@ def test_an_application_is_asked_so_many_times_too(sampled: Path) -> None:
     lists = done.quality.groupby("query_id")["sample"].agg(lambda samples: sorted(set(samples)))
     assert lists.tolist() == [[1, 2, 3]] * 6
     assert len(bodies(sampled)) == jk.run.plan(sampled / "sampled.toml", out=sampled / "results")["all"].requests
+
+
+def test_imported_answers_are_numbered_and_not_asked_for_again(sampled: Path) -> None:
+    edited(sampled / "sampled.toml", "samples = 3", 'samples = 3\nimport = ["answers.csv"]')
+    (sampled / "answers.csv").write_text("query_id,run,depth,answer\nq0,good,2,1412\n")
+    with pytest.raises(ConfigError, match="number several answers to a question in a column sample"):
+        jk.run.plan(sampled / "sampled.toml", out=sampled / "results")

@@ -8,7 +8,9 @@ import pytest
 
 from judgekit.analysis.leakage import AnsweredBy
 from judgekit.client.budget import Amount, Usage
+from judgekit.errors import DataError
 from judgekit.experiment import results as summary
+from judgekit.experiment.finished import read_results
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
 from tests.small import edited
@@ -98,3 +100,18 @@ def test_a_run_that_changes_nothing_writes_the_same_bytes(judgekit, folder):
     assert (bill["requests"], bill["wall_s"]) == (0, None)
     judgekit(*command, code=0)
     assert written() == second
+
+
+def test_results_of_data_in_a_form_are_opened_again(judgekit, folder):
+    """As `init` writes it: a form in front of the path."""
+    lines = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    rows = "".join(f"{row['query_id']},{row['text']},{row['answers'][0]}\n" for row in lines)
+    (folder / "fragen.csv").write_text(f"Nr,Frage,Antwort\n{rows}")
+    edited(folder / "experiment.toml", '"queries.jsonl"', '"csv(id=Nr,text=Frage,answers=Antwort):fragen.csv"')
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
+    prepared, labelings, _ = read_results(folder / "results")
+    assert len(prepared.collection.queries) == len(lines)
+    assert set(labelings) == {"containment", "judge", "erag"}
+    (folder / "fragen.csv").rename(folder / "gone.csv")
+    with pytest.raises(DataError, match=r"fragen\.csv"):
+        read_results(folder / "results")

@@ -103,6 +103,10 @@ def test_a_judge_that_never_varies_is_stopped_after_twenty(folder: Path) -> None
     )
     assert nothing.stopped == "no reply could be used"
     assert nothing.missing == 20
+    said = " ".join(nothing.lines)
+    assert "None of its replies could be read" in said
+    assert "People judged" not in said
+    assert "0%" not in said
 
 
 def test_whole_questions_are_drawn_and_the_seed_says_which(folder: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import judgekit as jk
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, UsageError
+from judgekit.progress import Event
 from tests.commands import Judgekit
 from tests.mock import MockTransport
 from tests.small import FILES, MOCK, RUNS
@@ -122,3 +123,15 @@ def test_the_command_counts_them_and_the_file_holds_all(judgekit: Judgekit, fold
     assert "1 labels of known.qrels are of pairs outside of this pool, and left out" in told
     assert len(read_qrels(folder / "new.qrels")) == 18
     assert "known.qrels" in (folder / "new.qrels.manifest.json").read_text()
+
+
+def test_labels_of_0_and_1_are_doubted_beside_a_wider_scale(folder: Path, known: Path, tmp_path: Path) -> None:
+    events: list[Event] = []
+    asking = jk.Asking(cache=tmp_path / "store", progress=events.append)
+    job = jk.label.job
+    data = {name: folder / file for name, file in FILES.items()} | {"runs": {"good": folder / RUNS["good"]}}
+    llm = jk.Endpoint("local", **MOCK)
+    graded = job("judge(prompt=graded)", **data, depth=4, endpoints=llm, known=known, asking=asking)
+    assert any("are all 0 or 1, and judge(prompt=graded) labels on the scale grades:3" in note for note in graded.notes)
+    binary = job("judge", **data, depth=4, endpoints=llm, known=known, asking=asking)
+    assert not any("all 0 or 1" in note for note in binary.notes)
