@@ -54,7 +54,7 @@ _RETRACTED: Final = re.compile(
     r"\b(?:second thoughts?|on (?:\w+ )?reflection|reconsider\w*|scratch (?:that|this)|never mind"
     r"|takes? (?:that|it|this) back|retract(?:ed|ing|s)?|withdrawn|supersede\w*|h+m+|sorry|apolog\w+|oops"
     r"|wait(?=[,.!:;…—–-]|\W*$| no)|kidding|joking|(?:this|that|it)(?: is| was|[’']s) (?:just |only )?a joke|jk"
-    r"|(?:that|this|it|what)(?: is| was|[’'’]s)? (?:quite |such )?an? (?:\w+ ){0,3}question"
+    r"|(?:that|this|what)(?: is| was|['’]s)? (?:quite |such )?an? (?:\w+ ){0,3}question(?=[ ]*[!.?]|\W*$)"
     r"|sarcas\w+|placeholder|dummy|decoy|arbitrar\w+"
     r"|hypothetical\w*|pretend\w*|disregard|ignore\b|invert(?:s|ed)?|misread|typo|a lie|lying|last words"
     r"|(?:grades?|graders?|verdicts?|scale|likert)(?! of)"
