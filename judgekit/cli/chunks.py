@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from judgekit.console.options import named
 from judgekit.console.printing import made_from, note, say
-from judgekit.data.manifest import by_role, manifest_path, write_manifest
+from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
 
@@ -95,8 +96,12 @@ def carry(
     check_outputs(out, missing_path(out), manifest_path(out))
     carried = carry_labels(old_labels, old, new, share=share)
     write_qrels(carried.labeling, out)
-    roles = by_role(None, docs, named(run, "--run") if run else None) | {"qrels": qrels}
-    write_manifest(manifest_path(out), made_from(roles, read), [out])
+    # The carried labels are of the new documents: whoever uses them with those must not be told of the old ones.
+    roles = by_role(None, docs[1:], named(run, "--run") if run else None) | {"docs before": docs[0], "qrels": qrels}
+    inputs = sources(roles, read)
+    inputs["qrels"] = replace(inputs["qrels"], inputs={})
+    note(*mismatches(inputs))
+    write_manifest(manifest_path(out), inputs, [out])
     say(
         f"{len(carried.labeling):,} of {len(old_labels):,} labels carried: {carried.same:,} to the same text,"
         f" {carried.relevant:,} to passages that hold a relevant one, {carried.not_relevant:,} to passages"

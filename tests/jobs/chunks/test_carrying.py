@@ -12,6 +12,7 @@ import judgekit as jk
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from tests.commands import Judgekit
+from tests.mock import URL
 
 WORDS = [f"w{number}" for number in range(400)]
 
@@ -176,3 +177,38 @@ def test_the_command_says_what_still_lacks_a_label(
     assert "1 passages share text with a judged one" in done.err
     once = judgekit("carry", *given[:3], "--out", "other.qrels")
     assert (once.code, "--docs is given twice" in once.err) == (2, True)
+
+
+def test_carried_labels_are_of_the_new_documents(folder: Path, judgekit: Judgekit) -> None:
+    """Made by judgekit from the old ones; a command that uses them with the new ones finds nothing amiss."""
+    rows = [json.loads(line) for line in (folder / "docs.jsonl").read_text().splitlines()]
+    cut = "".join(json.dumps(row | {"doc_id": f"new {row['doc_id']}".replace(" ", "-")}) + "\n" for row in rows)
+    (folder / "new.jsonl").write_text(cut)
+    run = (folder / "good.trec").read_text().replace(" d", " new-d")
+    (folder / "new.trec").write_text(run)
+    common = ("--queries", "queries.jsonl", "--depth", "4")
+    judgekit(
+        "label", "containment", *common, "--docs", "docs.jsonl", "--run", "good.trec", "--out", "old.qrels", code=0
+    )
+    carried = judgekit(
+        "carry", "old.qrels", "--docs", "docs.jsonl", "--docs", "new.jsonl", "--out", "new.qrels", code=0
+    )
+    server = ("--endpoint", URL, "--model", "mock")
+    used = ("label", "judge", *common, "--docs", "new.jsonl", "--run", "new.trec", "--known", "new.qrels", *server)
+    for said in (carried, judgekit(*used, "--out", "judged.qrels", code=0)):
+        assert "different docs" not in said.err
+    elsewhere = (
+        "label",
+        "judge",
+        *common,
+        "--docs",
+        "docs.jsonl",
+        "--run",
+        "good.trec",
+        "--known",
+        "new.qrels",
+        *server,
+    )
+    said = judgekit(*elsewhere, "--out", "other.qrels")
+    assert said.code == 2
+    assert "are both about the same documents?" in said.err
