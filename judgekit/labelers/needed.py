@@ -16,12 +16,9 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.labelers.alone import answers_of, ask
 from judgekit.labelers.base import Label, Labeler, Needs
-from judgekit.labelers.usefulness import gain_over, rate
+from judgekit.labelers.usefulness import QUALITY, canonical_quality, gain_over, rate
 from judgekit.settings import setting
-from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request
-
-_QUALITY = "em"
 
 
 @dataclass(frozen=True)
@@ -59,10 +56,7 @@ class Needed(Labeler):
 
     def bound(self, context: Context | None) -> Self:
         """Return it ready for use, with the canonical spelling of the metric."""
-        needed = self
-        if self.quality is not None and split_file(self.quality)[0] is None:
-            name = metric(self.quality, context).name
-            needed = replace(self, quality=None if name == _QUALITY else name)
+        needed = replace(self, quality=canonical_quality(self.quality, context))
         return super(Needed, needed).bound(context)
 
     def prepare(self) -> None:
@@ -77,7 +71,7 @@ class Needed(Labeler):
 
     @cached_property
     def _metric(self) -> AnswerMetric:
-        return metric(self.quality or _QUALITY, self.context)
+        return metric(self.quality or QUALITY, self.context)
 
     @property
     def needs(self) -> Needs:

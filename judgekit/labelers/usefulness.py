@@ -6,18 +6,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from judgekit.answers.quality import Answered, AnswerMetric, Score
+from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
+from judgekit.context import Context
 from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.labelers.alone import Read
 from judgekit.labelers.base import Label
 from judgekit.reading.asker import play
+from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request
 
+QUALITY: Final = "em"
+"""The metric that rates answers where a labeler names none."""
 _HARM: Final = 1 / 3
 """What an answer from an irrelevant document costs, as a share of what one from a relevant document is worth."""
+
+
+def canonical_quality(quality: str | None, context: Context | None) -> str | None:
+    """Return the canonical spelling of the metric that rates answers; None for the default, and a file's as it is."""
+    if quality is None or split_file(quality)[0] is not None:
+        return quality
+    name = metric(quality, context).name
+    return None if name == QUALITY else name
 
 
 def answering(answer: Answer) -> Score:

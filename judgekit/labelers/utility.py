@@ -17,9 +17,8 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.alone import AnswersAlone, Read
 from judgekit.labelers.base import Label, Labeler, Needs, build
-from judgekit.labelers.usefulness import answering, gain_over, rated, signed
+from judgekit.labelers.usefulness import QUALITY, answering, canonical_quality, gain_over, rated, signed
 from judgekit.settings import setting
-from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
 
 Variant = Literal["quality", "gain", "signed-gain", "reads", "distraction"]
@@ -28,7 +27,6 @@ Reference = Literal["given", "own"]
 _GAINS: Final = ("gain", "signed-gain")
 _UNRATED: Final = ("reads", "distraction")
 """Variants that ask whether there is an answer, not how good it is."""
-_QUALITY: Final = "em"
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,7 @@ class Utility(Labeler):
 
     def bound(self, context: Context | None) -> Self:
         """Return it ready for use, with the canonical spellings of the metric and of the other labeler."""
-        utility = self
-        if self.quality is not None and split_file(self.quality)[0] is None:
-            name = metric(self.quality, context).name
-            utility = replace(self, quality=None if name == _QUALITY else name)
+        utility = replace(self, quality=canonical_quality(self.quality, context))
         return super(Utility, utility).bound(context)
 
     def prepare(self) -> None:
@@ -124,7 +119,7 @@ class Utility(Labeler):
 
     @cached_property
     def _metric(self) -> AnswerMetric:
-        return metric(self.quality or _QUALITY, self.context)
+        return metric(self.quality or QUALITY, self.context)
 
     @cached_property
     def _relevant(self) -> Labeler:
