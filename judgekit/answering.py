@@ -95,7 +95,7 @@ def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set
     for column, known, what in (("query_id", questions, "question"), ("run", {*runs, ALL}, "run")):
         if column not in table.columns:
             continue
-        # A rating that joins nothing would be dropped in silence, and the decision would rest on the others.
+        # A rating that joins nothing would be dropped unnoticed, and the decision would rest on the others.
         unknown = table[~table[column].isin(known)]
         if len(unknown):
             name = unknown[column].iloc[0]

@@ -193,7 +193,7 @@ class Case:
 
     @property
     def source(self) -> Source:
-        """Where the outcome comes from; "" where nobody says."""
+        """Where the outcome comes from; "" if it is not said."""
         return self.declared.source if isinstance(self.declared, SourcedOutcome) else ""
 
     @property

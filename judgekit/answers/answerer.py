@@ -268,7 +268,7 @@ def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, .
     left = tokens
     for doc in docs:
         size = _tokens([doc], fields)
-        # Cut where the server would cut in silence, so that what was lost is counted.
+        # Cut here, since the server would cut without a word: so the loss is counted.
         if size > left:
             shortened = _shorten(doc, fields, left)
             if shortened is not None:

@@ -60,7 +60,7 @@ def unanswerable_in(table: pd.DataFrame) -> frozenset[str]:
 def _declared(query_id: str, said: str) -> bool | None:
     """Return whether the column says that a question has an answer; None where it says nothing."""
     folded = said.strip().lower()
-    # A word that is not known would make a question answerable in silence.
+    # An unknown word would make a question answerable unnoticed.
     if folded and folded not in _YES | _NO:
         raise DataError(f"question {query_id!r}: {COLUMN} is {said!r}; it must be true or false")
     if folded:

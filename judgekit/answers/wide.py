@@ -240,7 +240,7 @@ def _keys(
         # Ids hold no white space; the same text is the same question in every table.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
         key = query_id, str(run or table_run), number
-        # Two answers of one run to one question: which of them counts nobody says.
+        # Two answers of one run to one question: nothing says which of them counts.
         if key in places:
             same = f"{places[key]} ({column} {value[:60]!r}, run {key[1]!r})"
             cure = f"Several answers to a question: number them in a column {SAMPLES[0]!r}"

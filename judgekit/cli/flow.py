@@ -162,7 +162,7 @@ def run(
     config = load(experiment)
     if limit is not None:
         config = config.updated(data={"limit": limit})
-    # Each answers another question, and doing one of two in silence would be taken for both.
+    # Each answers another question: doing only one of two would be taken for both.
     if [bool(flow.part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
     if as_json and (flow.part or flow.dry_run):

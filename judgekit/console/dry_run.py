@@ -60,7 +60,7 @@ def _to_send(plan: Plan) -> str:
 def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> None:
     """Say which requests of a stage are longer than what a server's model takes."""
     cut = "set context_tokens under [answers]" if stage.startswith("answer") else "shorten passages"
-    # A prompt that is too long is cut in silence by some servers: this is the last moment to notice.
+    # Some servers cut a prompt that is too long without a word: this is the last moment to notice.
     for endpoint, length in lengths.items():
         many, longest = plan.too_long(endpoint, length)
         if many:

@@ -56,7 +56,7 @@ class JobOptions:
         return self._carried_out(function, {}, *args, **options)
 
     def _carried_out(self, function: JobFunction[..., T], prices: Prices, /, *args: Any, **options: Any) -> T:
-        # Each answers another question, and doing one of two in silence would be taken for both.
+        # Each answers another question: doing only one of two would be taken for both.
         if self.part is not None and self.dry_run:
             raise UsageError("--part fills the store: use it without --dry-run")
         from judgekit.job import part_of
