@@ -27,9 +27,7 @@ RESULT = Path(__file__).with_name("judged.md")
 """What `make study` shows on the page: the ``table.md`` of a run over all questions, once somebody has put it here."""
 PRICE = (0.15, 0.60)
 """Of a million prompt and reply tokens, if no other is given."""
-EXPERIMENT = """\
-title = "LLM labels on 2WikiMultihopQA, against answers of Llama-3-8B"
-
+DATA = """\
 [data]
 queries = "queries.jsonl"
 docs = "docs.jsonl"
@@ -39,7 +37,12 @@ depth = 5
 ADORE = "ADORE.trec"
 BM25 = "BM25.trec"
 Contriever = "Contriever.trec"
+"""
+"""What `write_data` writes, as the sections of an experiment."""
+EXPERIMENT = """\
+title = "LLM labels on 2WikiMultihopQA, against answers of Llama-3-8B"
 
+{data}
 [endpoints.model]
 base_url = {url}
 model = {model}
@@ -118,6 +121,7 @@ def write(folder: Path, endpoint: argparse.Namespace) -> Path:
     experiment = folder / "experiment.toml"
     experiment.write_text(
         EXPERIMENT.format(
+            data=DATA,
             url=json.dumps(endpoint.url),
             model=json.dumps(endpoint.model),
             concurrency=endpoint.concurrency,

@@ -40,16 +40,7 @@ CONTEXT = 6144
 EXPERIMENT = """\
 title = "A small model on 2WikiMultihopQA, against answers of {reader}"
 
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 5
-
-[runs]
-ADORE = "ADORE.trec"
-BM25 = "BM25.trec"
-Contriever = "Contriever.trec"
-
+{data}
 [endpoints.small]
 base_url = {url}
 namespace = {namespace}
@@ -184,6 +175,7 @@ def write(folder: Path, url: str, answers: str, labelers: Sequence[str]) -> Path
     experiment = folder / f"{answers}.toml"
     experiment.write_text(
         EXPERIMENT.format(
+            data=judged.DATA,
             reader=MODEL if answers == "small" else answers,
             url=json.dumps(url),
             namespace=json.dumps(NAMESPACE),
@@ -221,7 +213,10 @@ def publish(out: Path, folder: Path) -> None:
     for answers in ANSWERS:
         results = out / f"results-{answers}"
         shutil.copy(results / "comparison.csv", folder / f"comparison-{answers}.csv")
-        shutil.copy(results / "claims.csv", folder / f"claims-{answers}.csv")
+        claims = (results / "claims.csv").read_text(encoding="utf-8")
+        # A command in a claim names the experiment where it lies on this machine.
+        claims = claims.replace(f"{out / 'experiment'}{os.sep}", "")
+        (folder / f"claims-{answers}.csv").write_text(claims, encoding="utf-8")
     for labels in sorted((out / "results-small" / "labels").glob("*.qrels*")):
         shutil.copy(labels, folder / labels.name)
 

@@ -326,6 +326,7 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     assert len(replies) == sent
     assert "Bridge" not in json.dumps(replies)
     first = {path.name: path.read_bytes() for path in published.iterdir()}
+    assert not [name for name, held in first.items() if str(tmp_path).encode() in held]
     # A new folder and an address that nobody listens at: all of it comes from what was published.
     again = [*given, "--out", str(tmp_path / "again"), "--url", "http://127.0.0.1:9/v1", "--publish", str(published)]
     assert small_model.main(again) == 0
@@ -344,3 +345,8 @@ def test_a_server_that_does_not_start_is_said_with_what_it_printed(
     with pytest.raises(source.SourceError, match=r"(?s)not ready .*server\.log ends with:.*no such model"):
         server.start()
     server.stop()
+
+
+def test_what_is_published_names_no_folder_of_a_machine() -> None:
+    for file in small_model.PUBLISHED.glob("*.csv"):
+        assert not re.search(r"judgekit \w+ \S*/", file.read_text(encoding="utf-8")), file.name
