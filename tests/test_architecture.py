@@ -19,6 +19,7 @@ ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
     ("sample",),
+    ("setup",),
     ("extensions",),
     ("jobs",),
     ("console",),
@@ -163,6 +164,12 @@ def test_contributing_says_what_every_room_is_for_in_the_order_of_the_list() -> 
 
 def test_no_job_imports_another_and_nothing_an_extension() -> None:
     found(problem for path in MODULES for problem in sideways(path))
+
+
+def test_only_commands_enter_the_room_of_init() -> None:
+    # What init guesses of files must not come to decide what a run, which is told everything, reads of them.
+    users = {room_of(name_of(path)) for path in MODULES for _, module in imported(path) if room_of(module) == "setup"}
+    assert users == {"cli", "setup"}
 
 
 def test_our_own_extensions_stand_on_what_is_public() -> None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgekit.cli.drafts import write_draft
 from judgekit.console.bars import progress
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import AsJson, Cache, Limit
-from judgekit.console.printing import advice, console, emit, say, write_draft
+from judgekit.console.printing import advice, console, emit, say
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
@@ -42,7 +43,7 @@ def init(
         judgekit init queries.jsonl docs.jsonl bm25.trec dense.trec --out experiment
         judgekit init my-data 'csv(id=Nr,text=Frage,answers=Antwort):my-data/fragen.csv'
     """
-    from judgekit.experiment.init import draft
+    from judgekit.setup.init import draft
 
     write_draft(draft(paths or ["."], out), overwrite=overwrite)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.console.printing import write_draft
+from judgekit.cli.drafts import write_draft
 from judgekit.data.outputs import check_folder
 
 
@@ -27,7 +27,7 @@ def traces(
         judgekit traces spans.jsonl --out data
     """
     from judgekit.data.traces import read_traces
-    from judgekit.experiment.init import draft
+    from judgekit.setup.init import draft
 
     found = read_traces(exports)
     check_folder(out, ["experiment.toml", *found.files])

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from judgekit.experiment.inputs import Input
-from judgekit.experiment.telling import SHORT, Told
 from judgekit.experiment.templates import filled
+from judgekit.setup.inputs import Input
+from judgekit.setup.telling import SHORT, Told
 
 _STANDS: Final = 10
 """Words above which containment skips a reference."""

@@ -18,7 +18,7 @@ from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.columns import columns_of
+from judgekit.setup.columns import columns_of
 from judgekit.spec import Spec, form_of, split_form
 
 IMPORTED: Final = "imported"

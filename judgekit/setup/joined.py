@@ -24,7 +24,7 @@ from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, nearest
-from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
+from judgekit.setup.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec, slug
 
 _OF_ANSWERS: Final = {"answer", "ratings"}

@@ -15,7 +15,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import RATINGS
 from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
-from judgekit.experiment.joined import runs_meant
+from judgekit.setup.joined import runs_meant
 from tests.commands import Said
 from tests.mock import URL
 from tests.small import FILES, QUICK, RUNS, YEARS, edited, toml

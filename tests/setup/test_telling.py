@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judgekit.experiment.file import load
-from judgekit.experiment.telling import Told
+from judgekit.setup.telling import Told
 
 QUESTIONS = range(20)
 

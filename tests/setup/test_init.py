@@ -11,7 +11,7 @@ import pytest
 from judgekit.data.readers import read_queries
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
-from judgekit.experiment.init import draft
+from judgekit.setup.init import draft
 from tests.data.traces.test_reading import lines, spans
 from tests.small import RUNS, YEARS, edited
 

@@ -19,10 +19,10 @@ from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS, RATERS
 from judgekit.errors import DataError
-from judgekit.experiment.inputs import CURE, KINDS, Files, Input
-from judgekit.experiment.joined import not_meant
-from judgekit.experiment.telling import told_apart
-from judgekit.experiment.written import KnownOutcome
+from judgekit.setup.inputs import CURE, KINDS, Files, Input
+from judgekit.setup.joined import not_meant
+from judgekit.setup.telling import told_apart
+from judgekit.setup.written import KnownOutcome
 from judgekit.spec import Spec, form_of
 
 ANSWERED: Final = 5

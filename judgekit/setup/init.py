@@ -27,9 +27,11 @@ from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL, RATED
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, JudgekitError
-from judgekit.experiment.answered import ANSWERED, OutcomeFound, longest
 from judgekit.experiment.file import parse_config
-from judgekit.experiment.inputs import (
+from judgekit.experiment.prepare import prepare
+from judgekit.metrics import Measure, incomparable, suited
+from judgekit.setup.answered import ANSWERED, OutcomeFound, longest
+from judgekit.setup.inputs import (
     IMPORTED,
     Files,
     Input,
@@ -39,7 +41,7 @@ from judgekit.experiment.inputs import (
     is_inside,
     question_column,
 )
-from judgekit.experiment.joined import (
+from judgekit.setup.joined import (
     folded,
     give_results_ids,
     give_runs_files,
@@ -47,9 +49,7 @@ from judgekit.experiment.joined import (
     give_tables_ids,
     references_of,
 )
-from judgekit.experiment.prepare import prepare
-from judgekit.experiment.written import Planned
-from judgekit.metrics import Measure, incomparable, suited
+from judgekit.setup.written import Planned
 
 PILOT_FILE: Final = "pilot.jsonl"
 _JOINED: Final = f"{IMPORTED}/questions.jsonl"
