@@ -31,7 +31,7 @@ from judgekit.data.documents import Queries, Unit
 from judgekit.data.frames import AsDocs, AsQueries
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
-from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
+from judgekit.data.tables import ALL, QUALITY, RATINGS, SAMPLES, UNDECLARED
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.labelers.made import costs_of, endpoint_record
 from judgekit.reading.asker import play
@@ -80,7 +80,8 @@ def read_ratings_of(
     ratings = pd.concat([completed(table, runs, depths) for _, table in tables], ignore_index=True)
     # Two votes on one answer are two users' only where a column says whose they are.
     if outcome is None or not outcome.several:
-        keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in ratings.columns]
+        names = ("run", "depth", "model", "query_id", "metric", "mode", *SAMPLES)
+        keys = [key for key in names if key in ratings.columns]
         twice = ratings[ratings.duplicated(keys)]
         if len(twice):
             row = twice.iloc[0]

@@ -46,12 +46,27 @@ class Sampled:
     @property
     def worth(self) -> float:
         """How many further questions such answers are worth, as a share of the questions."""
-        return 1 / self.narrowing - 1
+        return worth(self.share.value, self.answers)
 
     @property
     def narrowing(self) -> float:
         """The variance of a mean difference over that with one answer each."""
-        return 1 - self.share.value * (1 - 1 / self.answers)
+        return narrowing(self.share.value, self.answers)
+
+
+def narrowing(share: float, answers: float) -> float:
+    """Return the variance of a mean difference with so many answers to a question, over that with one.
+
+    Args:
+        share: of the variance of a difference of two single answers, what is chance between answers; 0 to 1.
+        answers: to each question, by each run.
+    """
+    return 1 - share * (1 - 1 / answers)
+
+
+def worth(share: float, answers: float) -> float:
+    """Return how many further questions so many answers to each are worth, as a share of the questions."""
+    return 1 / narrowing(share, answers) - 1
 
 
 def column_of(table: pd.DataFrame) -> str | None:

@@ -62,7 +62,7 @@ def read_answers(
     for file, run in sources:
         tables.append(_answers(file, run, queries, runs, depths, answered_by, limited=limited))
     # Missing in one file only, it would be empty there, as if answered from nothing.
-    for column in ("mode", "context"):
+    for column in ("mode", "context", SAMPLES[0]):
         lacking = [file for (file, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
             raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
@@ -72,17 +72,24 @@ def read_answers(
         table = table.assign(mode="")
     made = []
     for (model, mode), rows in table.sort_values("model", kind="stable").groupby(["model", "mode"], sort=False):
-        texts: dict[tuple[Any, Any], dict[str, str]] = {}
+        texts: dict[tuple[Any, Any], dict[str, dict[int | None, str]]] = {}
         contexts: dict[tuple[Any, Any, str], tuple[str, ...]] = {}
+        several = SAMPLES[0] in rows.columns
         for row in rows.to_dict("records"):
             run, depth, query_id = row.get("run"), row.get("depth"), row["query_id"]
-            texts.setdefault((run, depth), {})[query_id] = row["answer"]
-            contexts[run, depth, query_id] = _ids(row.get("context"))
+            sample = row[SAMPLES[0]] if several else None
+            texts.setdefault((run, depth), {}).setdefault(query_id, {})[sample] = row["answer"]
+            context = _ids(row.get("context"))
+            if contexts.setdefault((run, depth, query_id), context) != context:
+                raise DataError(f"answers of run {run!r} to query {query_id!r} were made from different documents")
+        # A question without an answer has one that is missing, not as many as others have.
+        nothing: dict[int | None, str | None] = {0 if several else None: None}
         given: dict[Answered, list[Occurrence]] = {}
         for (run, depth), answers in texts.items():
             for query_id, query in queries.items():
-                answered = Answered(query, _answer(answers.get(query_id)))
-                given.setdefault(answered, []).append(Occurrence(run, depth))
+                for sample, text in (answers.get(query_id) or nothing).items():
+                    answered = Answered(query, _answer(text))
+                    given.setdefault(answered, []).append(Occurrence(run, depth, sample=sample))
         made.append(Imported(str(model), given, str(mode), contexts if "context" in rows.columns else None))
     return made
 
@@ -112,6 +119,7 @@ def _answers(
     if depths:
         table = _placed(table, "depth", depths, ANSWERS, path)
         _check_known(table, "depth", depths, path)
+    table = _numbered(table)
     keys = _keys(table)
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
@@ -137,9 +145,23 @@ def _of_run(table: pd.DataFrame, run: str | None) -> pd.DataFrame:
     return table.assign(run=run)
 
 
+def _numbered(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return answers or ratings with their samples numbered from 0 on, where a column tells several of them apart."""
+    column = next((name for name in SAMPLES if name in answers.columns), None)
+    if column is None:
+        return answers
+    names = answers[column].astype("str")
+    # Numbers in their own order: 10 stands behind 9.
+    order = sorted(set(names), key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
+    places = {name: place for place, name in enumerate(order)}
+    others = [name for name in SAMPLES[1:] if name in answers.columns]
+    return answers.drop(columns=others).assign(**{SAMPLES[0]: [places[name] for name in names]})
+
+
 def _keys(answers: pd.DataFrame) -> list[str]:
     """Return the columns that tell the answers of a table apart."""
-    return [name for name in ("model", "mode", "run", "depth", "query_id") if name in answers.columns]
+    names = ("model", "mode", "run", "depth", "query_id", SAMPLES[0])
+    return [name for name in names if name in answers.columns]
 
 
 def _ids(cell: object) -> tuple[str, ...]:
@@ -216,7 +238,11 @@ def _ratings(
         status = np.where(unrated, Status.UNASKED.value, Status.OK.value)
         reason = np.where(unrated, "not rated", "")
         table = table.assign(status=pd.array(status, dtype="str"), reason=pd.array(reason, dtype="str"))
-    names = ("run", "depth", "query_id", "metric", "model", "mode", *SAMPLES)
+    if not {*SAMPLES}.isdisjoint(table.columns):
+        # Tables that come together number their samples alike, from 1 on.
+        table = _numbered(table)
+        table[SAMPLES[0]] += 1
+    names = ("run", "depth", "query_id", "metric", "model", "mode", SAMPLES[0])
     keys = [key for key in names if key in table.columns]
     # Several people may rate one answer only where a column says who they are.
     if outcome is None or not outcome.several:
@@ -233,7 +259,8 @@ def read_ratings_beside(
     """Read the ratings that stand beside answers, a metric for each column; None if there are none."""
     answers, path = _read(source)
     table = _of_run(filled(answers, "model", model), run)
-    kept = [name for name in ("query_id", "run", "depth", "model", "mode", "answer", "scale") if name in table.columns]
+    names = ("query_id", "run", "depth", "model", "mode", "answer", "scale", *SAMPLES)
+    kept = [name for name in names if name in table.columns]
     if outcome is not None and outcome.cluster in table.columns:
         kept.append(str(outcome.cluster))
     parts = []
@@ -315,9 +342,7 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
     twice = table[table.duplicated(keys)]
     if len(twice):
         place = ", ".join(f"{key} {twice[key].iloc[0]!s}" for key in keys)
-        hint = ". Several answers to a question: give each a query id of its own, with the same text"
-        if what == "values":
-            hint = f". Several answers to a question: number them in a column {SAMPLES[0]!r}"
+        hint = f". Several answers to a question: number them in a column {SAMPLES[0]!r}"
         raise DataError(f"two {what} for {place}{hint}", path, line_of(twice))
 
 

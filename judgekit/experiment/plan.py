@@ -18,14 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.claims import wrapped
+from judgekit.analysis.claims import CLAIMS, claims_of, wrapped
 from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.analysis.money import Money
+from judgekit.analysis.wording import UNKNOWN
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Spending
 from judgekit.client.estimates import Foreseen, exactly, rounded
-from judgekit.client.waves import Plan
+from judgekit.client.stages import AllStages
+from judgekit.client.waves import Plan, planned
 from judgekit.collection import distinct_pairs
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table, write_table
@@ -33,6 +35,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import Config, load
+from judgekit.experiment.more_answers import MoreAnswers, share_in
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked
@@ -51,6 +54,8 @@ _DIFFER: Final = (0.1, 0.2, 0.4)
 _GOOD: Final = (0.5, 0.7, 0.9)
 """Shares of good ratings for which a plan says what ratings of one run each can show."""
 _WIDTH: Final = 110
+_PRICED: Final = 20
+"""Questions that say what a further question and a further answer take."""
 _AHEAD: Final = 0.1
 """The lead of which a plan says how soon it ends a choice."""
 _COUNTS: Final = ("requests", "judgments", "references", "tokens", "money")
@@ -104,6 +109,8 @@ class PilotPlan:
             about one run, only the ``lead`` that is shown if a share of the ratings is ``good``. Empty with one run.
         margin: of the experiment, in points.
         currency: of all money.
+        more_answers: what several answers to each question are worth beside further questions; None where there is
+            nothing to choose between, and where nobody answers.
         budget: as given.
         coverage: how the questions lie beside those of a query log, if one is given.
         file: where the sample was written.
@@ -124,6 +131,7 @@ class PilotPlan:
     power: pd.DataFrame = field(repr=False)
     margin: float
     currency: str = ""
+    more_answers: MoreAnswers | None = None
     budget: float | None = None
     coverage: LogCoverage | None = None
     file: Path | None = None
@@ -181,6 +189,8 @@ class PilotPlan:
             yield wrapped([("Can show", self._can_show())], _WIDTH)
             if "bound" in self.power and not self.trusted:
                 yield wrapped([("Choose", self._choosing())], _WIDTH)
+        if self.more_answers is not None:
+            yield wrapped([("Answers", str(self.more_answers))], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
         for note in self.notes:
@@ -325,7 +335,8 @@ def plan(
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     whole = config.updated(data={"sample": None, "limit": None})
     prepared = prepare(whole, keys=False, referenced=False, cache=asking.cache)
-    lists = _Lists.of(prepared, None if results is None else Path(results))
+    earlier = None if results is None else Path(results)
+    lists = _Lists.of(prepared, earlier)
     money = config.costs()
     budget = money.budget if budget is None else budget
     if budget is not None and not budget > 0:
@@ -362,6 +373,7 @@ def plan(
         power=_power(config.rules(), lists, sample, config.answers.declared.assigned is not None),
         margin=config.analysis.margin_points,
         currency=money.currency,
+        more_answers=_more_answers(prepared, lists, sample, earlier, asking.cache),
         own=own,
         folder=config.path.parent,
         trusted=prepared.trusted,
@@ -481,13 +493,17 @@ class _Strategies:
     @classmethod
     def of(cls, prepared: Prepared, cache: str | Path | None) -> Self:
         """Count the requests, as if every question had a reference answer."""
-        # A labeler that compares with references asks nothing without one, which would hide its price until somebody
-        # had paid for the references.
-        queries = {}
-        for query_id, query in prepared.collection.queries.items():
-            queries[query_id] = query if query.answers else replace(query, answers=("?",))
-        referenced = replace(prepared, collection=replace(prepared.collection, queries=queries))
-        return cls(prepared, count(asked(referenced), cache), prepared.config.costs())
+        return cls(prepared, count(asked(_referenced(prepared)), cache), prepared.config.costs())
+
+    @classmethod
+    def anew(cls, prepared: Prepared, cache: str | Path | None) -> Self:
+        """Count the requests as if the store held none, by what it tells of the length of replies."""
+        asks = asked(_referenced(prepared))
+        stored = count(asks, cache)
+        plans = {name: planned(units(), AllStages(), lambda _: {}) for name, units in asks.items()}
+        for name, plan in plans.items():
+            plan.observed, plan.elsewhere = stored[name].observed, stored[name].elsewhere
+        return cls(prepared, plans, prepared.config.costs())
 
     def costs(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield each strategy with its costs; see `PilotPlan.costs`."""
@@ -510,6 +526,37 @@ class _Strategies:
                 yield name, self._taken(self.plans[stage], referenced)
         yield TOGETHER, self._taken(self.plans["all"], references, own)
 
+    def each(self) -> tuple[float, float]:
+        """Return what a question takes apart from its answers, and what one answer of all runs to it takes.
+
+        That is money; where that is not known, tokens. NaN where these do not say it, or nobody is asked for answers.
+        """
+        prepared, answering = self.prepared, self.prepared.answering
+        pairs = distinct_pairs(prepared.collection, prepared.questions)
+        references = any(metric.needs_references for way in answering.values() for metric in way.metrics)
+        labels: list[dict[str, float]] = []
+        for name, labeler in prepared.labelers.items():
+            own = pairs * self.money.price.get(name, 0.0)
+            labels.append(self._taken(self.plans[f"label {name}"], False, own))
+            references |= labeler.needs.references
+        labels.append(self._taken(Plan(), references))
+        answers: list[dict[str, float]] = []
+        for stage, way in answering.items():
+            if not isinstance(way.answerer, Imported):
+                answers.append(self._taken(self.plans[stage], False))
+        if not answers:
+            return math.nan, math.nan
+        questions = len({prepared.questions[query_id] for query_id in prepared.collection.queries})
+        whole = pd.DataFrame([*labels, *answers]).sum(skipna=False)
+        unit = "money"
+        if math.isnan(whole["money"]) or not whole["money"]:
+            # Tokens weigh neither references nor labels that have a price of their own.
+            if whole["references"] or self.money.price:
+                return math.nan, math.nan
+            unit = "tokens"
+        of_labels, of_answers = (sum(row[unit] for row in rows) for rows in (labels, answers))
+        return of_labels / questions, of_answers / questions / prepared.config.answers.samples
+
     def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:
         """Return what requests, the references that are lacking, and labels with a price take."""
         config, lacking = self.prepared.config, 0
@@ -523,6 +570,41 @@ class _Strategies:
             spent += plan.money(Spending(Budget(), config.price_list()).price) or _UNKNOWN
             tokens = plan.tokens.about
         return _row(spent, requests=requests, references=lacking, tokens=tokens)
+
+
+def _referenced(prepared: Prepared) -> Prepared:
+    """Return an experiment as if every question had a reference answer."""
+    # A labeler that compares with references asks nothing without one, which would hide its price until somebody had
+    # paid for the references.
+    queries = {}
+    for query_id, query in prepared.collection.queries.items():
+        queries[query_id] = query if query.answers else replace(query, answers=("?",))
+    return replace(prepared, collection=replace(prepared.collection, queries=queries))
+
+
+def _more_answers(
+    prepared: Prepared, lists: _Lists, sample: pd.DataFrame, results: Path | None, cache: str | Path | None
+) -> MoreAnswers | None:
+    """Return what several answers to each question are worth; see `PilotPlan.more_answers`."""
+    answering, answers = prepared.answering.values(), prepared.config.answers
+    asking = [way.answerer for way in answering if not isinstance(way.answerer, Imported)]
+    if lists.runs < 2 or not answering or prepared.trusted or answers.declared.assigned is not None:
+        return None
+    share = UNKNOWN
+    if results is not None and (results / "claims.csv").is_file():
+        share = share_in(claims_of(read_table(CLAIMS, results / "claims.csv")))
+    drawn_anew = any(answerer.endpoint.params.get("temperature") != 0 for answerer in asking)
+    if asking and not drawn_anew and math.isnan(share.value):
+        # At temperature 0 a question has one answer.
+        return None
+    drawn = {*sample["query_id"]}
+    further = [name for name in (lists.ids[place] for place in lists.places) if name not in drawn]
+    question, answer = math.nan, math.nan
+    if asking and further:
+        priced = chain.from_iterable(lists.rows[name] for name in further[:_PRICED])
+        some = replace(prepared, collection=prepared.collection.only(priced))
+        question, answer = _Strategies.anew(some, cache).each()
+    return MoreAnswers(answers.samples, share, question, answer, len(further), numbered=not asking)
 
 
 def _row(money: Foreseen, **counts: float) -> dict[str, float]:

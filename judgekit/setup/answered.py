@@ -17,7 +17,7 @@ from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, RATERS
+from judgekit.data.tables import ANSWERS, RATERS, SAMPLES
 from judgekit.errors import DataError
 from judgekit.setup.inputs import CURE, KINDS, Files, Input
 from judgekit.setup.joined import not_meant
@@ -152,7 +152,8 @@ class OutcomeFound:
             return f"{file.at_line(None)}: its rows name no run ({runs}): add a column 'run'. {CURE}"
         if "ratings" not in file.kinds or _cluster(file, table):
             return ""
-        keys = [key for key in ("run", "depth", "query_id", "metric", "model") if key in table.columns]
+        names = ("run", "depth", "query_id", "metric", "model", *SAMPLES)
+        keys = [key for key in names if key in table.columns]
         twice = table.index[table.duplicated(keys)]
         if not len(twice):
             return ""

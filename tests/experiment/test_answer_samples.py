@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, DataError
 from judgekit.experiment.choose import replay_results
 from judgekit.progress import Event
 from tests.commands import Judgekit
@@ -163,3 +163,38 @@ def test_imported_answers_are_numbered_and_not_asked_for_again(sampled: Path) ->
     (sampled / "answers.csv").write_text("query_id,run,depth,answer\nq0,good,2,1412\n")
     with pytest.raises(ConfigError, match="number several answers to a question in a column sample"):
         jk.run.plan(sampled / "sampled.toml", out=sampled / "results")
+
+
+def test_numbered_answers_of_an_application_are_samples(sampled: Path) -> None:
+    rows = ["query_id,run,depth,epoch,answer,value"]
+    for place in range(6):
+        for run in ("good", "poor"):
+            for epoch in (2, 10, 1):
+                right = run == "good" and epoch < 3
+                rows.append(f"q{place},{run},2,{epoch},{'1412' if right else f'no {epoch}'},{int(right)}")
+    (sampled / "answers.csv").write_text("\n".join(rows))
+    edited(sampled / "sampled.toml", "samples = 3", 'import = "answers.csv"\nanswered_by = "app"\nmetrics = ["em"]')
+    edited(sampled / "sampled.toml", "closed_book = false", 'closed_book = false\noutcome = "rating"')
+    quality = jk.run(sampled / "sampled.toml", out=sampled / "results").quality
+    em = quality[(quality["metric"] == "em") & (quality["query_id"] == "q0") & (quality["run"] == "poor")]
+    assert em[["sample", "answer"]].to_numpy().tolist() == [[1, "no 1"], [2, "no 2"], [3, "no 10"]]
+    rated = quality[quality["metric"] == "rating"]
+    assert rated.groupby("run")["value"].mean().to_dict() == pytest.approx({"good": 2 / 3, "poor": 0})
+
+
+def test_two_answers_of_an_application_are_to_be_numbered(sampled: Path) -> None:
+    (sampled / "answers.csv").write_text("query_id,run,depth,answer\nq0,good,2,1412\nq0,good,2,1413\n")
+    edited(sampled / "sampled.toml", "samples = 3", 'import = "answers.csv"\nanswered_by = "app"')
+    with pytest.raises(DataError, match=r"two answers for .* number them in a column 'sample'"):
+        jk.run.plan(sampled / "sampled.toml", out=sampled / "results")
+
+
+def test_numbered_ratings_in_a_file_of_their_own_are_samples(sampled: Path) -> None:
+    rows = ["query_id,run,depth,sample,value"]
+    for place in range(6):
+        rows += [f"q{place},{run},2,{sample},{place % 2 * sample}" for run in ("good", "poor") for sample in (0, 1)]
+    (sampled / "thumbs.csv").write_text("\n".join(rows))
+    edited(sampled / "sampled.toml", "samples = 3", 'ratings = ["thumbs.csv"]')
+    quality = jk.run(sampled / "sampled.toml", out=sampled / "results").quality
+    assert len(quality) == 24
+    assert quality.groupby("query_id")["value"].mean().tolist() == [0, 0.5, 0, 0.5, 0, 0.5]
