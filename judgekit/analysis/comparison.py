@@ -37,10 +37,10 @@ from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.documents import Query
-from judgekit.data.files import read_table
 from judgekit.data.frames import AsQueries, as_queries
 from judgekit.data.questions import PARTED, Repeats, questions_of, repeats_of
-from judgekit.data.tables import ALL, SCORES, UNDECLARED, stacked
+from judgekit.data.scores import as_scores
+from judgekit.data.tables import ALL, UNDECLARED, stacked
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import NotebookRepr
@@ -153,8 +153,8 @@ def compare(
 
     Args:
         scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
-            returned; rows with query_id ``all`` are ignored, but where a
-            table has no others: then means are compared, at system level, without intervals and without a decision.
+            returned, or tables by the names of their labelings; a file may be of `trec_eval -q`, PyTerrier or Auto-Judge.
+            Rows with query_id ``all`` are ignored, but where a table has no others: then means are compared, at system level, without intervals and without a decision.
             Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them). A
             labeling is compared on the scores that it has, two of them on those that both have; where more than 5 % of
             its scores are missing, of all or of one run, claims of it hold whatever these are, and none is made if
@@ -304,7 +304,9 @@ class _Comparing:
             if not self.background.quality:
                 self.background = replace(self.background, quality=_quality_in_words(given_quality))
             given_quality = outcome_of(given_quality)
-        scores = _table(given_scores, partial(read_table, SCORES), "scores")
+        if isinstance(given_scores, Mapping):
+            given_scores = [as_scores(table, labeling) for labeling, table in given_scores.items()]
+        scores = _table(given_scores, as_scores, "scores")
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
         _check_order(scores, quality)
         quality = where_ok(scaled(quality, self.outcome, notes=self.notes))

@@ -536,14 +536,13 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
-    from judgekit.data.files import read_table
     from judgekit.data.manifest import made_in
-    from judgekit.data.tables import MADE, SCORES
+    from judgekit.data.scores import as_scores
+    from judgekit.data.tables import MADE
 
     tables, labels, pools = [], dict[str, Any](), dict[str, Any]()
     for labeling, file in map(split_named, scores):
-        table = read_table(SCORES, file)
-        tables.append(table if labeling is None else table.assign(labeling=labeling))
+        tables.append(as_scores(file, labeling))
         found = made_in(Path(file))
         made = found.get("labels", {})
         pools |= found.get("pools", {})

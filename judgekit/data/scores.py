@@ -1,0 +1,150 @@
+"""Tables of scores by query: judgekit's own, those of trec_eval and PyTerrier, and Auto-Judge's five formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from judgekit.data.files import column_names, read_table
+from judgekit.data.records import NUMBER
+from judgekit.data.sources import stem
+from judgekit.data.streams import Line, lines
+from judgekit.data.tables import ALL, SCORES
+from judgekit.errors import DataError
+from judgekit.spec import Spec, form_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAMES: Final = {
+    "run": ("run", "run_id", "name", "system"),
+    "query_id": ("query_id", "qid", "topic_id", "topic"),
+    "measure": ("measure", "metric"),
+    "value": ("value", "score"),
+}
+"""What a column is called, here and by other tools; the first that is there counts."""
+_UNNAMED: Final = replace(SCORES, columns={name: kind for name, kind in SCORES.columns.items() if name != "labeling"})
+_RANKED: Final = 6
+"""Columns of a TREC run, as which Auto-Judge writes scores: the system in place of the document."""
+_RUN: Final = "runid"
+"""The line of trec_eval that names the run."""
+
+
+def as_scores(source: str | Path | pd.DataFrame, labeling: str | None = None) -> pd.DataFrame:
+    """Return a table of scores, checked.
+
+    Args:
+        source: a file or a table. Columns may have the names that PyTerrier and Auto-Judge give them. Lines without a
+            header are those of ``trec_eval -q`` (measure, query, value) or of Auto-Judge (run, measure, query, value;
+            run, query, measure, value; or as in a TREC run, with the measure in its last column).
+        labeling: which labels the scores are by; None where the table says so itself.
+
+    Returns:
+        The table with the columns of `judgekit.data.tables.SCORES` first. Where nothing names a run, the file does.
+
+    Raises:
+        DataError: the file holds no scores, nothing names the labels, or columns may mean two things; with the line.
+    """
+    path = source if isinstance(source, str | Path) else None
+    table = _listed(path) if path is not None else None
+    if table is None:
+        table = _with_header(source)
+    if labeling is not None:
+        table = table.assign(labeling=labeling)
+    if "labeling" not in table.columns:
+        cure = "name them, --scores NAME=FILE (in Python {NAME: table}), or add a column 'labeling'"
+        raise DataError(f"does not say which labels its scores are by: {cure}", path)
+    return SCORES.check(table, path)
+
+
+def _with_header(source: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose columns have names."""
+    if not isinstance(source, str | Path):
+        found = _called({*map(str, source.columns)})
+        return source.rename(columns={theirs: ours for ours, theirs in found.items()})
+    spec, path = form_of(source)
+    columns = column_names(source, "a scores table (columns run, measure, query_id, value)")
+    kind = SCORES if "labeling" in columns else _UNNAMED
+    renamed = Spec(spec.name, (*spec.params, *_called(columns).items()))
+    named = kind if "run" in columns or "run" in _called(columns) else replace(kind, columns=_without_run(kind.columns))
+    table = read_table(named, f"{renamed}:{path}" if renamed.params else source)
+    return table if "run" in table.columns else table.assign(run=stem(path))
+
+
+def _without_run(columns: dict[str, str]) -> dict[str, str]:
+    return {name: kind for name, kind in columns.items() if name != "run"}
+
+
+def _called(columns: set[str]) -> dict[str, str]:
+    """Return how a table calls the columns that it has under another name, by ours."""
+    found = {}
+    for ours, names in _NAMES.items():
+        theirs = next((name for name in names if name in columns), ours)
+        if theirs != ours:
+            found[ours] = theirs
+    return found
+
+
+def _listed(path: str | Path) -> pd.DataFrame | None:
+    """Return the scores of a file of lines without a header; None of another file."""
+    import pandas as pd
+
+    spec, file = form_of(path)
+    if spec.name != "auto" or spec.params or not Path(file).is_file() or Path(file).suffix in (".parquet", ".xlsx"):
+        return None
+    rows = [(line, _cells(line)) for line in lines(file) if line.text.strip()]
+    if not rows:
+        return None
+    columns = _columns(rows[0][1])
+    if columns is None:
+        return None
+    run = stem(file)
+    kept: list[dict[str, Any]] = []
+    numbers = []
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            raise DataError(f"has {len(cells)} columns, and earlier lines have {len(columns)}", path, line.number)
+        row = dict(zip(columns, cells, strict=True))
+        if len(columns) == 3 and _RUN in cells:
+            run = row["value"]
+            continue
+        kept.append(row)
+        numbers.append(line.number)
+    if len(columns) == _RANKED and {row["rank"] for row in kept} != {"0"}:
+        raise DataError("is a run, by its ranks: score it with judgekit score", path)
+    frame = pd.DataFrame(kept)
+    _tell_apart(frame, path)
+    if "run" not in frame.columns:
+        frame["run"] = run
+    return _UNNAMED.check(frame[[*_UNNAMED.columns]], path, numbers)
+
+
+def _cells(line: Line) -> list[str]:
+    # trec_eval fills the names of measures with blanks; those of ir_measures may hold blanks.
+    cells = line.text.split("\t") if "\t" in line.text else line.text.split()
+    return [cell.strip() for cell in cells]
+
+
+def _columns(cells: list[str]) -> tuple[str, ...] | None:
+    """Return what the columns of a first line are, if that is no header."""
+    if len(cells) == _RANKED and cells[1] == "Q0" and NUMBER.fullmatch(cells[4]):
+        return "query_id", "Q0", "run", "rank", "value", "measure"
+    if len(cells) == 3 and (NUMBER.fullmatch(cells[2]) or cells[0] == _RUN):
+        return "measure", "query_id", "value"
+    if len(cells) == 4 and NUMBER.fullmatch(cells[3]):
+        return "run", "measure", "query_id", "value"
+    return None
+
+
+def _tell_apart(frame: pd.DataFrame, path: str | Path) -> None:
+    """Exchange the columns of measures and queries if the lines of means say so; refuse a file without such lines."""
+    summed = [name for name in ("measure", "query_id") if (frame[name] == ALL).any()]
+    if summed == ["measure"]:
+        frame[["measure", "query_id"]] = frame[["query_id", "measure"]].to_numpy()
+    elif len(summed) != 1 and "Q0" not in frame.columns:
+        raise DataError(
+            "nothing says which column holds the measures and which the queries: no line has 'all' in place of a"
+            " query. Write a first line with their names: run, measure, query_id, value between tabs",
+            path,
+        )
