@@ -153,8 +153,9 @@ def compare(
 
     Args:
         scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
-            returned, or tables by the names of their labelings; a file may be of `trec_eval -q`, PyTerrier or Auto-Judge.
-            Rows with query_id ``all`` are ignored, but where a table has no others: then means are compared, at system level, without intervals and without a decision.
+            returned, or tables by the names of their labelings. A file may be of `trec_eval -q`, PyTerrier or
+            Auto-Judge. Rows with query_id ``all`` are ignored, but where a table has no others: then means are
+            compared, at system level, without intervals and without a decision.
             Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them). A
             labeling is compared on the scores that it has, two of them on those that both have; where more than 5 % of
             its scores are missing, of all or of one run, claims of it hold whatever these are, and none is made if

@@ -19,7 +19,7 @@ from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
 from judgekit.data.records import NULLS, READABLE, as_number
 from judgekit.data.sources import stem
-from judgekit.data.tables import SAMPLES, THUMBS, UP
+from judgekit.data.tables import SAMPLES, UP, thumb_of
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import form_of
@@ -254,8 +254,6 @@ def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
-_WORDS: Final = {word: float(thumb == UP) for thumb, words in THUMBS.items() for word in words.split()}
-"""What a column of verdicts in words, such as yes and no, is worth."""
 _MOSTLY: Final = 0.9
 """Which share of the cells of a column of numbers must be numbers: a tool writes N/A or an error into the others."""
 
@@ -263,9 +261,9 @@ _MOSTLY: Final = 0.9
 def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return a column as numbers, NaN where it is empty or holds a text; None where many cells hold none."""
     present = cells[cells.notna() & ~cells.isin(NULLS)]
-    words = present.map(lambda cell: _WORDS.get(str(cell).strip().casefold()))
-    if len(present) and words.notna().all():
-        return words.astype(np.float64).reindex(cells.index)
+    thumbs = present.map(thumb_of)
+    if len(present) and thumbs.notna().all():
+        return (thumbs == UP).astype(np.float64).reindex(cells.index)
     numbers = present.map(_number).astype(np.float64)
     if numbers.empty or numbers.notna().mean() < _MOSTLY:
         return None

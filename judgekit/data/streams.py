@@ -235,6 +235,12 @@ def text_of(path: Path) -> str:
 
 def _encoding_of(raw: bytes, start: int) -> str:
     """Return what a line in another encoding probably is, and how to convert it."""
+    readings = []
+    if _BESIDE_EACH_OTHER.search(raw):
+        readings = [f"{name} ({language}: {word[:30]!r})" for name, language, word in _readings(raw)]
+    if readings:
+        cure = "Convert the file from the encoding that you can read: iconv -f NAME -t UTF-8 OLD > NEW"
+        return f": it may be {', '.join(readings)}. {cure}"
     # Excel on Windows saves CSV so. Five bytes have no meaning in it, so that not everything passes for it.
     with suppress(UnicodeDecodeError):
         word = next(match[0] for match in _WORDS.finditer(raw) if match.end() > start).decode("cp1252")
@@ -243,6 +249,30 @@ def _encoding_of(raw: bytes, start: int) -> str:
         read = f": it is probably cp1252 (Windows), in which the word reads {word[:30]!r}"
         return f"{read}. Convert the file: iconv -f CP1252 -t UTF-8 OLD > NEW"
     return "; save the file as UTF-8"
+
+
+_BESIDE_EACH_OTHER: Final = re.compile(rb"(?:[\x80-\xff][\x40-\xff]?){3}")
+"""Letters beyond ASCII one behind the other, which no word of a western language has."""
+_ELSEWHERE: Final = (
+    ("CP1252", "western", "À-ÖØ-öø-ÿŒœŠšŽžŸ"),
+    ("CP932", "Japanese", "\u3040-\u30ff\u4e00-\u9fff"),
+    ("EUC-JP", "Japanese", "\u3040-\u30ff\u4e00-\u9fff"),
+    ("GB18030", "Chinese", "\u4e00-\u9fff"),
+    ("BIG5", "Chinese", "\u4e00-\u9fff"),
+    ("CP949", "Korean", "\uac00-\ud7a3"),
+    ("CP1251", "Cyrillic", "\u0400-\u045f"),
+    ("CP1253", "Greek", "\u0386-\u03ce"),
+)
+
+
+def _readings(raw: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield the encodings in which all that is not ASCII is of their script, the language, and the first such word."""
+    for name, language, letters in _ELSEWHERE:
+        with suppress(UnicodeDecodeError):
+            words = re.findall(r"[^\x00-\x7f]+", raw.decode(name))
+            # Marks of East Asia stand beside the letters of each script.
+            if all(re.fullmatch(f"[{letters}\u3000-\u303f\uff00-\uff65]+", word) for word in words):
+                yield name, language, words[0]
 
 
 def parquet_parts(path: Path) -> list[Path]:

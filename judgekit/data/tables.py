@@ -71,9 +71,13 @@ class Status(StrEnum):
 UP: Final = "up"
 DOWN: Final = "down"
 THUMBS: Final = {
-    UP: "up yes true good right correct positive like + 👍 ✓ ✔ hoch ja gut richtig positiv oui bon sí si sì bueno",
-    DOWN: "down no false bad wrong incorrect negative dislike - 👎 ✗ ✘ runter nein schlecht falsch negativ non"
-    " mauvais malo",
+    UP: "up yes true good right correct positive like liked + 👍 ✓ ✔ hoch ja gut richtig positiv oui bon sí si sì bueno"
+    " thumbsup thumbup :+1: :thumbsup: upvote helpful useful satisfied daumenhoch hilfreich nützlich utile útil"
+    " poucelevé pouceenhaut pulgararriba 役に立った 良い いいね 有用 赞 좋아요",
+    DOWN: "down no false bad wrong incorrect negative dislike disliked - 👎 ✗ ✘ runter nein schlecht falsch negativ non"
+    " mauvais malo thumbsdown thumbdown :-1: :thumbsdown: downvote nothelpful unhelpful notuseful dissatisfied"
+    " unsatisfied daumenrunter nichthilfreich nutzlos inutile inútil noútil poucebaissé pouceenbas pulgarabajo"
+    " 役に立たなかった 悪い よくないね 没用 踩 싫어요",
 }
 """What people write for thumbs, in any language; `judgekit.answers.declared.scaled` says what they are worth.
 
@@ -82,6 +86,8 @@ A word whose direction is not known stands in neither list and is refused: it is
 _THUMBS: Final = {word: thumb for thumb, words in THUMBS.items() for word in words.split()}
 _SHADES: Final = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
 """What a phone adds to a thumb: the colours of a hand, and that it is drawn in colour."""
+_BETWEEN_WORDS: Final = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
+"""What ``thumbs_up``, ``Thumbs Up`` and ``thumbs-up`` differ in."""
 _NEEDED: Final = ("id", "name")
 _TEXTS: Final = (*_NEEDED, "str", "text")
 _UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
@@ -146,10 +152,15 @@ def _answer(value: Any) -> str:
     return str(value) if isinstance(value, Real) else _kept_text(value)
 
 
+def thumb_of(value: object) -> str | None:
+    """Return `UP` or `DOWN` for a word, however people write it; None for another cell."""
+    # A phone adds the colour of a hand, and people write Ja, thumbs_up or 👍🏽 as they like.
+    return _THUMBS.get(_BETWEEN_WORDS.sub("", _SHADES.sub("", str(value)).strip().casefold()))
+
+
 def _rating(value: Any) -> float | str:
     """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
-    # A phone adds the colour of a hand, and people write Ja or 👍🏽 as they like.
-    thumb = _THUMBS.get(_SHADES.sub("", str(value)).strip().casefold())
+    thumb = thumb_of(value)
     if thumb is not None:
         return thumb
     try:

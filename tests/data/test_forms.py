@@ -542,6 +542,27 @@ def test_a_thumb_may_be_each_of_these_words(word: str, tmp_path: Path) -> None:
     assert rated == ["down" if word in ("down", "no", "bad", "👎", "runter", "non") else "up"]
 
 
+@pytest.mark.parametrize(
+    ("up", "down"),
+    [
+        ("thumbs_up", "thumbs_down"),
+        ("Thumbs Up", "THUMBS-DOWN"),
+        (":+1:", ":-1:"),
+        ("Daumen hoch", "Daumen runter"),
+        ("Helpful", "Not helpful"),
+        ("hilfreich", "nicht hilfreich"),
+        ("útil", "no útil"),
+        ("役に立った", "役に立たなかった"),
+    ],
+)
+def test_a_thumb_may_be_of_two_words(up: str, down: str, tmp_path: Path) -> None:
+    path = put(tmp_path, f"query_id,value\nq1,{up}\nq2,{down}\n".encode())
+    assert read_table(RATINGS, path)["value"].tolist() == ["up", "down"]
+    for number in ("1_000", "0-1", "1 0"):
+        with pytest.raises(DataError, match="neither a number nor a thumb"):
+            read_table(RATINGS, put(tmp_path, f"query_id,value\nq1,{number}\n".encode()))
+
+
 @pytest.mark.parametrize("column", ["value", "rating", "stars", "thumb", "thumbs", "vote", "feedback"])
 def test_a_column_of_each_of_these_names_holds_ratings(column: str, tmp_path: Path) -> None:
     assert recognise(put(tmp_path, f"query_id,run,{column}\nq1,a,1\n".encode(), "x.csv")).kinds == ("ratings",)
