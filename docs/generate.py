@@ -243,11 +243,13 @@ def _peers() -> str:
             (
                 row.get("named", " ".join(folder.name.rsplit("-", 1))),
                 "; ".join(pairs),
-                (f"`{row['options']}`" if row["options"] else "") + ("; labels 0 and 1" if row.get("binary") else ""),
+                "; ".join(
+                    [f"`{row['options']}`"] * bool(row["options"]) + ["labels 0 and 1"] * row.get("binary", False)
+                ),
                 row["ties"],
                 row["queries"],
                 row["own"],
-                str(row.get("digits", "all")),
+                str(row.get("digits", "6" if "within" in row else "all")),
                 row["why"],
             )
         )
