@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -22,12 +23,14 @@ from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
 from judgekit.collection import Collection, lacking
 from judgekit.data.checks import judges_nothing, remarks, ways_read
+from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
 from judgekit.experiment.prepare import Prepared
 from judgekit.experiment.step import State
 from judgekit.labelers.base import Labeler, Needs
 from judgekit.metrics import Evaluation
+from judgekit.report.asking import Asks
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -365,7 +368,20 @@ def backing(
         lists=lists,
         scores=scores,
         kinds=prepared.kinds or {},
+        asks=dict(_asks(prepared.labelers)),
     )
+
+
+def _asks(labelers: Mapping[str, Labeler]) -> Iterator[tuple[str, Asks]]:
+    """Yield what each labeler that asks about one document at a time sends first."""
+    for name, labeler in labelers.items():
+        if labeler.by_pair and labeler.needs.asked:
+            yield name, partial(_first, labeler)
+
+
+def _first(labeler: Labeler, query: Query, doc: Doc) -> bytes | None:
+    requests = labeler.requests(Unit(query, (doc,)), ())
+    return requests[0].body if requests else None
 
 
 def _title(path: Path) -> str:

@@ -21,8 +21,9 @@ from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
+from judgekit.report.asking import Asks, Requests
 from judgekit.report.grids import records
-from judgekit.report.model import LabelingInfo, Results
+from judgekit.report.model import Bill, LabelingInfo, Results
 
 BLOCK: Final = 20
 """Queries that are inflated together."""
@@ -47,6 +48,7 @@ class Backing:
         lists: by run, the ranked doc ids of each query, down to the depth of the pool.
         scores: per-query scores by the primary measure, columns of `SCORES`, or None.
         kinds: the kind of each question, by query id.
+        asks: what each labeling that asks an LLM sends first about a pair.
         texts: whether the page may hold questions, passages, answers and replies.
         absent: a sentence on what cannot be shown.
     """
@@ -58,6 +60,7 @@ class Backing:
     lists: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     scores: pd.DataFrame | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    asks: Mapping[str, Asks] = field(default_factory=dict)
     texts: bool = True
     absent: str = ""
 
@@ -128,6 +131,20 @@ def _asked(info: LabelingInfo) -> str:
     return f"{info.model}{where}" + (f", prompt {info.prompt}" if info.prompt else "")
 
 
+def _takes(spending: Bill) -> str:
+    """Return what one request takes on average, as far as servers told; "" where nothing is known."""
+    cost = spending.standalone
+    if not cost.requests:
+        return ""
+    parts = []
+    for amount, unit in ((cost.prompt_tokens, "tokens of prompt"), (cost.completion_tokens, "tokens of reply")):
+        if amount is not None:
+            parts.append(f"{amount / cost.requests:,.0f} {unit}")
+    if cost.request_seconds is not None and not cost.untimed:
+        parts.append(f"{cost.request_seconds / cost.requests:.2g} s")
+    return ", ".join(parts)
+
+
 def _scores_of(table: pd.DataFrame | None, measure: str) -> dict[tuple[str, str, str], float]:
     """Return the known scores by a measure, by labeling, run and query."""
     if table is None:
@@ -149,6 +166,7 @@ class _Packing:
             if info.scale and info.name in self.scales:
                 self.scales[info.name] = Scale.parse(info.scale)
         self.asked = {info.name: _asked(info) for info in results.labelings}
+        self.takes = {info.name: _takes(info.spending) for info in results.labelings}
         self.labels: dict[str, Rows] = {}
         for name, table in backing.labels.items():
             self.labels[name] = _by_query(table)
@@ -158,6 +176,7 @@ class _Packing:
             self.quality = _by_query(backing.quality)
             self.metrics = list(dict.fromkeys(backing.quality["metric"]))
         self.scores = _scores_of(backing.scores, self.primary.measure)
+        self.requests = Requests(backing.asks if backing.texts else {})
 
     def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return what the page searches, filters and sorts by."""
@@ -168,7 +187,9 @@ class _Packing:
         labelings = []
         for name, scale in self.scales.items():
             asked = self.asked.get(name, "")
-            labelings.append({"name": name, "least": scale.threshold, "scale": str(scale), "asked": asked})
+            takes = self.takes.get(name, "")
+            told = {"name": name, "least": scale.threshold, "scale": str(scale), "asked": asked, "takes": takes}
+            labelings.append(told)
         right = _RIGHT
         if values and not 0 <= min(values) <= max(values) <= 1:
             # Ratings on a scale of their own: an answer is right from its middle on.
@@ -177,6 +198,7 @@ class _Packing:
             "queries": entries,
             "runs": self.runs,
             "labelings": labelings,
+            "requests": self.requests.kept,
             "measure": self.primary.measure,
             "scored": bool(self.scores),
             "metric": self.primary.metric,
@@ -283,9 +305,10 @@ class _Query:
         lists = {}
         for run, doc_ids in self.lists.items():
             lists[run] = [places[doc_id] for doc_id in doc_ids]
+        by_id = dict(zip(self.docs, docs, strict=True)) if docs else {}
         labels = []
-        for rows in self.labels.values():
-            labels.append([self._label(rows.get(doc_id)) for doc_id in self.docs])
+        for name, rows in self.labels.items():
+            labels.append([self._label(name, rows.get(doc_id), by_id.get(doc_id)) for doc_id in self.docs])
         return {
             "answers": list(map(clean, references)),
             "docs": self.docs,
@@ -296,18 +319,23 @@ class _Query:
             "given": self._given(),
         }
 
-    def _label(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def _label(self, labeling: str, row: Mapping[str, Any] | None, doc: Doc | None) -> dict[str, Any] | None:
         """Return a label as the page shows it; None where the document was not labelled."""
         if row is None:
             return None
         text = self.packing.text
-        return {
+        shown = {
             "relevance": round(row["relevance"], 4) if row["status"] == Status.OK.value else None,
             "status": row["status"],
             "raw": text(row.get("raw")),
             "reason": text(row.get("reason")),
             "model": clean(row.get("reply_model") or ""),
         }
+        # Without a reply nothing says that the request was sent.
+        asked = None if doc is None or not shown["raw"] else self.packing.requests.of(labeling, self.query, doc)
+        if asked is not None:
+            shown["asked"] = asked
+        return shown
 
     def _given(self) -> list[dict[str, Any]]:
         """Return the answers, each with its value by metric."""

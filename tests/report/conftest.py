@@ -1,8 +1,11 @@
 """Realistic results, built by a function, for every test of the report."""
 
+import base64
 import dataclasses
 import itertools
+import json
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -260,6 +263,18 @@ def make_backing(
     return dataclasses.replace(
         Backing(labels, pd.DataFrame(rows), {q.query_id: q for q in asked}, MemoryDocs(passages), lists), **changes
     )
+
+
+def unpacked(packed: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The index of a page, and all its queries."""
+    index, *blocks = (json.loads(zlib.decompress(base64.b64decode(text))) for text in (packed.index, *packed.blocks))
+    return index, [query for block in blocks for query in block]
+
+
+def written(content: list[Any], query: Query, doc: Doc) -> str:
+    """A message put together from its pieces, as the page does it."""
+    own = (query.text, doc.title, doc.text)
+    return "".join(own[piece] if isinstance(piece, int) else piece for piece in content)
 
 
 HOSTILE = (

@@ -34,7 +34,9 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     index = json.loads(zlib.decompress(base64.b64decode(packed.index)))
     assert (index["k"], index["runs"], index["queries"][0]["relevant"]) == (5, ["bm25"], [[3]])
     asked = "reader-small at local, prompt judge-binary"
-    assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale, "asked": asked}]
+    takes = "319 tokens of prompt, 2 tokens of reply, 0.086 s"
+    told = {"name": "judge", "least": least, "scale": scale, "asked": asked, "takes": takes}
+    assert index["labelings"] == [told]
 
 
 def test_a_reply_says_which_model_sent_it():

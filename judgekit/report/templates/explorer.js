@@ -3,11 +3,13 @@
 /**
  * What queries are found by.
  * @typedef {{id: string, question: string, disagreement: number, quality: (number | null)[], scores: (number | null)[][], kind: string, unanswered: boolean[], relevant: number[][], lost: string[][]}} Entry
- * @typedef {{name: string, least: number, scale: string, asked: string}} Labeling
- * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], measure: string, scored: boolean, metric: string, metrics: string[], k: number, depth: string, right: number,
+ * @typedef {{name: string, least: number, scale: string, asked: string, takes: string}} Labeling
+ * A piece of a message is its text, or 0, 1, 2: the question, the document's title, its text.
+ * @typedef {{messages: {role: string, content: (string | number)[]}[], settings: string}} Asked
+ * @typedef {{queries: Entry[], labelings: Labeling[], requests: Asked[], runs: string[], measure: string, scored: boolean, metric: string, metrics: string[], k: number, depth: string, right: number,
  *   block: number}} Index
  * What is behind one query; labels by labeling and document, null where a document was not labelled.
- * @typedef {{relevance: number | null, status: string, raw: string, reason: string, model: string}} Label
+ * @typedef {{relevance: number | null, status: string, raw: string, reason: string, model: string, asked?: number | Asked}} Label
  * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
  * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
  *   given: Given[]}} Rows
@@ -109,12 +111,23 @@ function label(l, labels, d) {
 function reply(one, l, d) {
   const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "", model: "" }, name = index.labelings[l].name;
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
-    ["Asked", index.labelings[l].asked], ["Replied", own.model], ["Reason", own.reason]].filter(([, text]) => text);
+    ["Asked", index.labelings[l].asked], ["A request takes", index.labelings[l].takes], ["Replied", own.model], ["Reason", own.reason]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
     el("h5", {}, "Raw reply"),
-    own.raw ? el("pre", { tabindex: "0", class: "raw" }, bdi(own.raw)) : el("p", { class: "quiet" }, "There is no reply, or it is left out."));
+    own.raw ? el("pre", { tabindex: "0", class: "raw" }, bdi(own.raw)) : el("p", { class: "quiet" }, "There is no reply, or it is left out."),
+    own.asked === undefined ? null : request(one, own.asked, d));
+}
+
+/** What was sent first: its messages, put together from what the page holds once, and the other fields of its body. */
+function request(one, asked, d) {
+  const { messages, settings } = typeof asked === "number" ? index.requests[asked] : asked;
+  const own = [index.queries.find((entry) => entry.id === state.query).question, one.titles[d], one.texts[d]];
+  const written = (content) => content.map((piece) => (typeof piece === "number" ? own[piece] : piece)).join("");
+  return el("details", { class: "request" }, el("summary", {}, "Request"),
+    messages.map(({ role, content }) => [el("h6", {}, role), el("pre", { tabindex: "0", class: "raw" }, bdi(written(content)))]),
+    el("h6", {}, "Other fields"), el("pre", { tabindex: "0", class: "raw" }, settings));
 }
 
 function documentOf(one, d) {
