@@ -17,7 +17,7 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
-from judgekit.analysis.wording import correlation
+from judgekit.analysis.wording import correlation, ranged
 
 
 def two_levels(case: Case) -> Iterator[Claim]:
@@ -43,18 +43,22 @@ def two_levels(case: Case) -> Iterator[Claim]:
     if twin is not None and np.isfinite(twin.estimate.value("tau_b")):
         beside += f", the mean of all its labels of a question {correlation(twin.estimate.value('tau_b'))}"
     shown = (between, over) in case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).shown
-    r = correlation(followers[between].r.value), correlation(followers[over].r.value)
-    if shown:
+    lead = f"{ranged(followers[between].r, correlation)}; {over} {ranged(followers[over].r, correlation)}"
+    useful = followers[between].r.low > 0
+    if shown and useful:
         then = (
-            f"Between runs {between} is shown to follow more closely (r {r[0]}, {over} {r[1]}): choose runs by"
-            f" {between}, find questions that fail by {over}"
+            f"Between runs {between} is shown to follow more closely (r {lead}): choose runs by {between}, find"
+            f" questions that fail by {over}"
         )
+    elif shown:
+        then = f"Between runs {between} has the larger r ({lead}), which is not shown to be above 0"
     else:
-        then = f"Between runs {between} has the larger r ({r[0]}, {over} {r[1]}), a lead that is not shown"
+        then = f"Between runs {between} has the larger r ({lead}), a lead that is not shown"
     said = f"{first} ({beside}). {then}."
-    # A lead that is not shown advises nothing: it is a further finding.
-    stands = KEEP if shown else ""
-    yield Claim("levels", said, over, between, value=taus[over], shown=shown, qualifies=stands, rank=7)
+    # What is not shown advises nothing: it is a further finding.
+    advises = shown and useful
+    stands = KEEP if advises else ""
+    yield Claim("levels", said, over, between, value=taus[over], shown=advises, qualifies=stands, rank=7)
 
 
 ON_BOTH_LEVELS: Final = (two_levels,)
