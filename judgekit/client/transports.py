@@ -223,9 +223,13 @@ class OpenAITransport:
                 raise NotConnectedError(str(problem.__cause__) or f"no answer within {_CONNECT_S:g} s") from None
             if isinstance(problem, openai.APITimeoutError):
                 raise TimeoutError from None
+            if isinstance(problem.__cause__, httpx.RemoteProtocolError):
+                raise _broken(problem.__cause__) from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
         except httpx.TimeoutException:
             raise TimeoutError from None
+        except httpx.RemoteProtocolError as problem:
+            raise _broken(problem) from None
         except httpx.RequestError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
@@ -235,6 +239,14 @@ class OpenAITransport:
         for transport in (http._transport, *http._mounts.values()):
             if transport is not None:
                 await transport.aclose()
+
+
+def _broken(problem: Exception) -> ConnectionError:
+    """Return what httpx without aiohttp says of a reply that is not HTTP: headers that it refuses, or an early end."""
+    said = str(problem)
+    if "closed" in said or "disconnected" in said:
+        return ConnectionError(f"the connection broke: {said}")
+    return MalformedHeadError(said)
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"

@@ -9,11 +9,13 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import zstandard
+from packaging.version import Version
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
@@ -104,6 +106,10 @@ HEADS = {
 }
 
 
+NEWEST = Version(version("aiohttp")) >= Version("3.14") and Version(version("openai")) >= Version("3")
+"""Earlier aiohttp reads some of these heads, and earlier openai sends with httpx alone, which reads others."""
+
+
 @pytest.mark.parametrize(
     ("head", "transport"),
     [(head, transport) for head in HEADS for transport in ("http", "openai")],
@@ -120,10 +126,14 @@ def test_headers_that_no_client_accepts_cost_one_request_and_say_what_to_mend(he
     url = serve(Malformed)
     run = Run(url, UNITS[:1], transport=transport, max_retries=5)
     (text,) = run.texts
+    if not NEWEST and "peer unexpectedly closed" in text:
+        pytest.skip("httpx alone cannot tell this from a connection that broke")
+    assert Malformed.asked == run.usage.incurred.requests == 1
+    if not NEWEST and text == "yes":
+        return
     assert "its HTTP headers are malformed (" in text
     assert "Mend the server, or the proxy" in text
     assert "attempts" not in text
-    assert Malformed.asked == run.usage.incurred.requests == 1
 
 
 def test_bytes_that_are_no_text_are_paid_for_once(fault_server):
