@@ -226,4 +226,23 @@ def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, flo
 def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
     """Return the largest tau-b that these values could reach if they were paired anew; NaN for a constant series."""
     # Pairing both in ascending order leaves no discordant pair and the fewest ties in one series only.
-    return coefficients(np.sort(scores), np.sort(quality))["tau_b"]
+    new_x, new_y = _changes(scores), _changes(quality)
+    untied_x, untied_y = _untied_pairs(new_x), _untied_pairs(new_y)
+    if not untied_x or not untied_y:
+        return float("nan")
+    concordant = untied_x + untied_y - _untied_pairs(new_x | new_y)
+    return min(float(concordant / np.sqrt(untied_x) / np.sqrt(untied_y)), 1.0)
+
+
+def _changes(values: npt.ArrayLike) -> Bools:
+    """Return at which places of the values in ascending order another value begins."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return new
+
+
+def _untied_pairs(new: Bools) -> int:
+    """Return how many ordered pairs are in different groups, given where each of them begins."""
+    sizes = np.diff(np.append(np.flatnonzero(new), len(new)))
+    return len(new) ** 2 - int(sizes @ sizes)

@@ -173,7 +173,7 @@ def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list
         score, quality = panel.scores[labeling, row, where], panel.quality[row, where]
         values = len(np.unique(score))
         distinct.append(values)
-        equal &= np.allclose(score, quality, rtol=1e-11, atol=0)
+        equal = equal and bool((np.abs(score - quality) <= 1e-11 * np.abs(quality)).all())
         binary &= values <= 2 and len(np.unique(quality)) <= 2
     flags: list[str] = []
     if equal and distinct:
