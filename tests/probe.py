@@ -17,6 +17,8 @@ RECORDS: Final = Path(__file__).parent / "servers"
 
 ASK: Final = "Is the sky blue? Reply with Yes or No only."
 WORDS: Final = ["Purple", "Green"]
+LONG: Final = "word and then another thing "
+"""What a prompt beyond any context repeats."""
 SCHEMA: Final = {
     **{"type": "object", "properties": {"score": {"type": "integer", "enum": [7]}}},
     **{"required": ["score"], "additionalProperties": False},
@@ -51,7 +53,7 @@ CHAT: Final[dict[str, dict[str, Any]]] = {
     "thinking off": {"chat_template_kwargs": {"enable_thinking": False}, "max_tokens": 2},
     "effort": {"reasoning_effort": "none", "max_tokens": 2},
     "temperature below 0": {"temperature": -1, "max_tokens": 2},
-    "too long": {"messages": [{"role": "user", "content": "word and then another thing " * 9000}]},
+    "too long": {"messages": [{"role": "user", "content": LONG}]},
     "unknown role": {"messages": [{"role": "judge", "content": ASK}], "max_tokens": 2},
     "nothing asked": {"messages": [{"role": "user", "content": ""}], "max_tokens": 2},
     "wrong model": {"model": "no-such-model", "max_tokens": 2},
@@ -68,11 +70,12 @@ TEXT: Final[dict[str, dict[str, Any]]] = {
     "completion by list of words": {"structured_outputs": {"choice": WORDS}},
     "completion by schema": {"response_format": schema(SCHEMA), "max_tokens": 40},
     "completion by grammar": {"grammar": CHAT["grammar"]["grammar"]},
-    "completion too long": {"prompt": "word and then another thing " * 9000},
+    "completion too long": {"prompt": LONG},
 }
 
 
-def main(base_url: str, model: str, name: str, key: str = "", folder: Path = RECORDS) -> None:
+def main(base_url: str, model: str, name: str, key: str = "", folder: Path = RECORDS, repeated: int = 9000) -> None:
+    """Write what came back; the longest prompt repeats a few words so often."""
     address = urllib.parse.urlsplit(base_url)
 
     def call(path: str, data: bytes | None, sent_key: str) -> tuple[int, dict[str, str], str]:
@@ -87,7 +90,8 @@ def main(base_url: str, model: str, name: str, key: str = "", folder: Path = REC
 
     def body(fields: dict[str, Any], **shown: Any) -> bytes:
         whole = {"model": model, **shown, "max_tokens": 8, "temperature": 0, **fields}
-        return json.dumps({key: value for key, value in whole.items() if value is not None}).encode()
+        written = json.dumps({key: value for key, value in whole.items() if value is not None})
+        return written.replace(LONG, LONG * repeated).encode()
 
     chats = {name: body(fields, messages=[{"role": "user", "content": ASK}]) for name, fields in CHAT.items()}
     texts = {name: body(fields, prompt=f"{ASK}\n\nReply:") for name, fields in TEXT.items()}

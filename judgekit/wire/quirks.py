@@ -215,6 +215,8 @@ def read_response(
         if said.setting is not None or not proven:
             return Fatal(reason, said.setting)
         return Refused(reason, plain=False, value=said.named(params) is not None)
+    if status == 404 and said.setting == "model":
+        return Fatal(reason, "model")
     settings: Mapping[int, Setting] = {401: "key", 403: "key", 404: "address"}
     return Fatal(reason, settings.get(status))
 

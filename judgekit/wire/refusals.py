@@ -48,12 +48,13 @@ _PROMPT_IS: Final = re.compile(
     re.IGNORECASE,
 )
 
-# The largest number that a parameter may have. vLLM: "greater than max allowed: 5"; OpenAI: "supports at most 4096
-# completion tokens"; DeepSeek: "the valid range of max_tokens is [1, 8192]"; Together: "greater than the maximum of 1".
+# The largest number that a parameter may have. vLLM: "greater than max allowed: 5", "cannot be greater than
+# max_model_len=8192"; OpenAI: "supports at most 4096 completion tokens"; DeepSeek: "the valid range of max_tokens is
+# [1, 8192]"; Together: "greater than the maximum of 1".
 _AT_MOST: Final = re.compile(
     r"max(?:imum)? allowed(?: value)?(?: is|:)? ?(\d[\d,]*)|(?:at most|less than or equal to|<=) ?(\d[\d,]*)"
     r"|\[ ?\d+ ?, ?(\d[\d,]*) ?\]|between \d+ and (\d[\d,]*)|> (\d[\d,]*), which is the maximum"
-    r"|maximum (?:of|is) (\d[\d,]*)",
+    r"|maximum (?:of|is) (\d[\d,]*)|greater than max_model_len=(\d+)",
     re.IGNORECASE,
 )
 

@@ -23,7 +23,9 @@ _WITH_US = 'exec 3<&0 </dev/null; { cat <&3 >/dev/null; kill -KILL 0; } & exec 3
 
 
 @contextlib.contextmanager
-def started(command: list[str], log: Path, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    command: list[str], log: Path, env: dict[str, str], folder: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command in a process group of its own, which ends with the block or with this process."""
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -32,6 +34,7 @@ def started(command: list[str], log: Path, env: dict[str, str]) -> Iterator[subp
             stdout=output,
             stderr=subprocess.STDOUT,
             env=env,
+            cwd=folder,
             start_new_session=True,
         )
     try:
@@ -79,9 +82,10 @@ def serving(
     key: str = "",
     wait_s: float = 120,
     give_up: Callable[[str], NoReturn] = pytest.fail,
+    folder: Path | None = None,
 ) -> Iterator[Server]:
     """Run a server until the block ends; ready when ``ready`` answers."""
-    with started(command, log, env) as process:
+    with started(command, log, env, folder) as process:
         deadline = time.monotonic() + wait_s
         while True:
             if process.poll() is not None or time.monotonic() > deadline:

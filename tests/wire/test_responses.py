@@ -109,6 +109,7 @@ NUMBERS = [
     ("max_tokens", 4096, "The valid range of max_tokens is [1, 4096]", {}),
     ("max_tokens", 4096, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m", {}),
     ("top_logprobs", 5, "Invalid 'top_logprobs': 20. Expected an integer in range [0, 5]", {}),
+    ("max_tokens", 4096, "max_tokens=8192 cannot be greater than max_model_len=4096. Please request", {}),
     ("logprobs", 5, "Requested sample logprobs of 20, which is greater than max allowed: 5", {"param": "logprobs"}),
     ("logprobs", 1, "20 is greater than the maximum of 1 - 'logprobs'", {"param": "logprobs"}),
 ]
@@ -190,6 +191,7 @@ def test_a_server_error_that_says_where_the_fault_is_names_a_parameter():
         (401, openai("no"), "key"),
         (403, openai("no"), "key"),
         (404, openai("no"), "address"),
+        (404, openai("The model `x` does not exist."), "model"),
         (400, openai("No connected db.", type="no_db_connection"), "key"),
         (400, openai("Authentication Error, Invalid proxy server token passed", type="auth_error"), "key"),
         (500, openai("Authentication Error: invalid API key"), "key"),
