@@ -78,7 +78,7 @@ def test_jobs_and_extensions_are_imported_when_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entered", "most"), [("judgekit.label", 85), ("judgekit.score", 85), ("judgekit.experiment.file.load", 50)]
+    ("entered", "most"), [("judgekit.label", 90), ("judgekit.score", 90), ("judgekit.experiment.file.load", 50)]
 )
 def test_what_asks_or_scores_loads_few_modules(entered: str, most: int) -> None:
     module, _, name = entered.rpartition(".")

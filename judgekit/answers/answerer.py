@@ -50,6 +50,7 @@ class Answerer:
         mode: how they are shown, one of `MODES`. The order of two documents depends on the query and themselves alone.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
         sample: which of several answers to a question is asked for; None where there is one.
+        logprobs: whether the log-probabilities of the answer's tokens are asked for, too.
     """
 
     endpoint: Endpoint
@@ -58,6 +59,7 @@ class Answerer:
     mode: str = "together"
     context_tokens: int | None = None
     sample: int | None = None
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
         prompt = self.prompt
@@ -86,7 +88,10 @@ class Answerer:
     def _asking(self, prompt: Prompt) -> Asker:
         # At temperature 0 all samples would be the same.
         drawn = self.sample is not None and "temperature" not in self.endpoint.params
-        return Asker(self.endpoint, prompt, {"temperature": 1.0} if drawn else {})
+        params: dict[str, Any] = {"temperature": 1.0} if drawn else {}
+        if self.logprobs:
+            params |= {"logprobs": True, "top_logprobs": 1}
+        return Asker(self.endpoint, prompt, params)
 
     @cached_property
     def _merger(self) -> Asker | None:

@@ -74,7 +74,7 @@ def rate(
     return [], scores
 
 
-def signed(answered: Score, relevant: Label, scale: Scale) -> Score:
+def _signed(answered: Score, relevant: Label, scale: Scale) -> Score:
     """Return what an answer from a relevant document is worth, or what one from an irrelevant document costs."""
     if answered.value is None:
         return answered
@@ -92,3 +92,47 @@ def gain_over(score: Score, without: Score, *, clipped: bool) -> Score:
         return without._replace(reason=f"without a document: {without.reason}")
     gain = score.value - without.value
     return Score(max(0.0, gain) if clipped else gain)
+
+
+def without_own(own: Answer) -> Score | None:
+    """Return what all documents are worth where there is no answer from the list together; None where there is."""
+    if own.status is not Status.OK:
+        return Score(None, own.status, f"from the list together: {own.reason}")
+    if own.abstained:
+        return Score(0.0, reason="the LLM gives no answer from the list together")
+    return None
+
+
+def labelled(unit: Unit, read: Read, scores: Sequence[Score], closed_book: Score | None = None) -> list[Label]:
+    """Return the labels of a unit, each with the answers that it was made from."""
+    labels = []
+    for doc, answer, score in zip(unit.docs, read.alone, scores, strict=True):
+        extra: dict[str, float | str] = {"answer": answer.text}
+        if read.own is not None:
+            extra["own_answer"] = read.own.text
+        if read.closed_book is not None:
+            extra["closed_book_answer"] = read.closed_book.text
+        if closed_book is not None and closed_book.value is not None:
+            extra["closed_book"] = closed_book.value
+        labels.append(
+            Label(unit.query.query_id, doc.doc_id, score.value, score.status, answer.raw, score.reason, extra)
+        )
+    return labels
+
+
+def quality(unit: Unit, read: Read, metric: AnswerMetric, replies: Sequence[Outcome], *, clipped: bool) -> list[Label]:
+    """Return as labels how good the answers are, or how much better than that without a document, if there is one."""
+    lost = None if read.own is None else without_own(read.own)
+    if lost is not None:
+        return labelled(unit, read, [lost] * len(unit.docs))
+    scores = rated(metric, unit, read, replies)[1]
+    if read.closed_book is None:
+        return labelled(unit, read, scores)
+    *scores, without = scores
+    return labelled(unit, read, [gain_over(score, without, clipped=clipped) for score in scores], without)
+
+
+def harm(unit: Unit, read: Read, relevant: Sequence[Label], scale: Scale) -> list[Label]:
+    """Return as labels what answers from relevant documents are worth, and what those from others cost."""
+    scores = [_signed(answering(answer), label, scale) for answer, label in zip(read.alone, relevant, strict=True)]
+    return labelled(unit, read, scores)

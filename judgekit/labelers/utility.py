@@ -8,25 +8,27 @@ from functools import cached_property
 from typing import Final, Literal, Self
 
 from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
+from judgekit.answers.quality import Answered, AnswerMetric, metric
 from judgekit.answers.reading import Answer
 from judgekit.context import Context
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.alone import AnswersAlone, Read
+from judgekit.labelers.alone import AnswersAlone
 from judgekit.labelers.base import Label, Labeler, Needs, build
-from judgekit.labelers.usefulness import QUALITY, answering, canonical_quality, gain_over, rated, signed
+from judgekit.labelers.likelihood import Confidence, LikelihoodGain
+from judgekit.labelers.usefulness import QUALITY, answering, canonical_quality, harm, labelled, quality, rated
 from judgekit.settings import setting
 from judgekit.wire.types import Outcome, Request, most_requests
 
-Variant = Literal["quality", "gain", "signed-gain", "reads", "distraction"]
+Variant = Literal["quality", "gain", "signed-gain", "reads", "distraction", "confidence"]
 Reference = Literal["given", "own"]
+Reading = Literal["text", "logprobs"]
 
 _GAINS: Final = ("gain", "signed-gain")
-_UNRATED: Final = ("reads", "distraction")
-"""Variants that ask whether there is an answer, not how good it is."""
+_UNRATED: Final = ("reads", "distraction", "confidence")
+"""Variants that ask whether there is an answer, or how sure it is, not how good it is."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +45,37 @@ class Utility(Labeler):
     * ``reads``: 1 if the LLM answers at all, 0 if it abstains; needs no reference answers;
     * ``distraction``: u if the document is relevant, else -u/3, where u is 1 if the LLM answers and 0 if it abstains:
       an answer from an irrelevant document does harm. The measure UDCG@k (Trappolini et al. 2025, arXiv 2510.21440)
-      is made for these labels. The paper's u is 1 minus the probability of abstaining.
+      is made for these labels. The paper's u is 1 minus the probability of abstaining;
+    * ``confidence``: how probable the LLM's own answer is to itself: the geometric mean of its tokens' probabilities, 0
+      if it abstains. ``extra["logprob"]`` is the mean log-probability. Needs no reference answers.
 
     With ``reference=own`` the answer from the document is compared with what the LLM answers from the first ``top``
     documents of all runs together, so it needs no reference answers either (Zhang et al. 2025, arXiv 2504.05220). If
     the LLM abstains there, all labels of the question are 0. Another run may change that list, and so the labels.
 
+    With ``read=logprobs`` nothing is generated: the label is how much more probable the answer is to the LLM after the
+    document than after none, as the geometric mean over its tokens (SePer, Dai et al. 2025, arXiv 2503.01478, estimates
+    such probabilities by sampling). ``extra["logprob_gain"]`` is the gain in mean log-probability, which orders a
+    query's documents alike and has no bounds. Needs an endpoint with api = "completions" that echoes log-probabilities
+    of the prompt (vLLM).
+
     Scale: the metric's (binary for em and accuracy, else unit); binary for reads; signed for signed-gain, distraction
+        and read=logprobs; unit for confidence
 
     Needs: the outcome's LLM and prompt; quality and gains its metric and reference answers, unless reference=own
 
-    Costs: 1 request, the one of answering at k = 1; gains and reference=own 1 more per query
+    Costs: 1 request, the one of answering at k = 1; gains and reference=own 1 more per query; read=logprobs 1 for each
+        reference answer, and as many per query
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
         prompt: an answer prompt (answer-short), or the path of your own
         quality: an answer metric (em)
-        variant: quality, gain or signed-gain (minus the closed-book quality), reads or distraction
+        variant: quality, gain or signed-gain (minus the closed-book quality), reads, distraction or confidence
         reference: given, the reference answers; or own, the LLM's own answer from the list
         top: documents of the list that the own answer is made from (5)
         relevant: the labeler that says which documents are relevant, for distraction (containment)
+        read: text, or logprobs: the gain in the answer's probability over closed book
         context_tokens: largest number of tokens of the document, and of the list
         fields: use fields=text to leave out the title
     """
@@ -75,6 +88,7 @@ class Utility(Labeler):
     reference: Reference = "given"
     top: int = setting(5, least=1)
     relevant: str = "containment"
+    read: Reading = "text"
     context_tokens: int | None = setting(None, least=1)
     fields: Fields | None = None
 
@@ -92,11 +106,16 @@ class Utility(Labeler):
         if self.variant in _UNRATED and (self.quality is not None or self.reference == "own"):
             option = "quality" if self.quality is not None else "reference"
             raise UsageError(f"{self.spec}: {self.variant} rates no answer: leave out {option}")
+        if self.read == "logprobs" and (self.quality is not None or self.variant != "quality"):
+            option = "quality" if self.quality is not None else "variant"
+            raise UsageError(f"{self.spec}: read=logprobs reads the probability of an answer: leave out {option}")
         if self.variant != "distraction" and self.relevant != "containment":
             raise UsageError(f"{self.spec}: relevant is an option of variant=distraction")
         if self.reference != "own" and self.top != 5:
             raise UsageError(f"{self.spec}: top is an option of reference=own")
         self._answerer  # noqa: B018 - looks its endpoint up
+        if self._probable is not None:
+            self._probable.check(str(self.spec))
         self._metric  # noqa: B018 - and so does this
         if self.variant == "distraction" and self._relevant.scale.min_rel is None:
             raise UsageError(
@@ -109,7 +128,14 @@ class Utility(Labeler):
         """The downstream LLM with its prompt."""
         llm = self.context.endpoint(self.endpoint)
         answerer = make_answerer(llm, self.prompt, self.context, context_tokens=self.context_tokens)
-        return replace(answerer, fields=self.rendering)
+        return replace(answerer, fields=self.rendering, logprobs=self.variant == "confidence")
+
+    @cached_property
+    def _probable(self) -> LikelihoodGain | Confidence | None:
+        """What reads log-probabilities; None where texts are read."""
+        if self.read == "logprobs":
+            return LikelihoodGain(self._answerer, self.top if self.reference == "own" else None)
+        return Confidence(self._answerer) if self.variant == "confidence" else None
 
     @cached_property
     def _answers(self) -> AnswersAlone:
@@ -128,23 +154,27 @@ class Utility(Labeler):
     @property
     def _referenced(self) -> bool:
         """Whether a question without reference answers has no labels."""
-        return self.reference == "given" and self.variant not in _UNRATED and self._metric.needs_references
+        if self.reference == "own" or self.variant in _UNRATED:
+            return False
+        return self.read == "logprobs" or self._metric.needs_references
 
     @property
     def scale(self) -> Scale:
         """``binary`` for one exact match, accuracy or reads, ``signed`` where labels may be negative, else ``unit``."""
         if self.variant == "reads":
             return Scale("binary")
-        if self.variant in ("signed-gain", "distraction"):
+        if self.read == "logprobs" or self.variant in ("signed-gain", "distraction"):
             return Scale("signed")
-        return Scale("unit") if self.variant == "gain" else self._metric.scale
+        return Scale("unit") if self.variant in ("gain", "confidence") else self._metric.scale
 
     @property
     def needs(self) -> Needs:
         """The outcome's LLM and prompt, and where answers are rated its metric and the metric's references."""
         prompt = self._answerer.prompt.name
         needs = Needs(endpoints=(self._answerer.endpoint,), prompt=prompt, outcome_prompt=prompt)
-        if self.variant == "reads":
+        if self.read == "logprobs":
+            return replace(needs, references=self.reference == "given", own_answers=self.reference == "own")
+        if self.variant in ("reads", "confidence"):
             return replace(needs, own_answers=True)
         if self.variant == "distraction":
             other = self._relevant.needs
@@ -174,6 +204,8 @@ class Utility(Labeler):
         # Nothing could rate the answer, so it is not paid for.
         if self._referenced and not unit.query.answers:
             return []
+        if self._probable is not None:
+            return self._probable.requests(unit, replies)
         wave = self._answers.requests(unit, replies)
         if wave:
             return wave
@@ -186,6 +218,8 @@ class Utility(Labeler):
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
+        if self._probable is not None:
+            return self._probable.most(unit)
         units = self._answers.units(unit)
         if self.variant == "distraction":
             other = most_requests(self._relevant, unit) if self._relevant._asks else 0
@@ -203,36 +237,11 @@ class Utility(Labeler):
         if self._referenced and not query.answers:
             reason = "the query has no reference answer"
             return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason) for doc in unit.docs]
+        if self._probable is not None:
+            return self._probable.label(unit, replies)
         read, rest = self._answers.read(unit, replies)
-        scores, closed_book = self._scores(unit, read, rest)
-        labels = []
-        for doc, answer, score in zip(unit.docs, read.alone, scores, strict=True):
-            extra: dict[str, float | str] = {"answer": answer.text}
-            if read.own is not None:
-                extra["own_answer"] = read.own.text
-            if read.closed_book is not None:
-                extra["closed_book_answer"] = read.closed_book.text
-            if closed_book is not None and closed_book.value is not None:
-                extra["closed_book"] = closed_book.value
-            labels.append(Label(query.query_id, doc.doc_id, score.value, score.status, answer.raw, score.reason, extra))
-        return labels
-
-    def _scores(self, unit: Unit, read: Read, replies: Sequence[Outcome]) -> tuple[list[Score], Score | None]:
-        """Return what each document is worth, and the quality of the answer without any, where that is asked for."""
-        if self.variant in _UNRATED:
-            scores = [answering(answer) for answer in read.alone]
-            if self.variant == "reads":
-                return scores, None
-            (relevant,) = self._relevant.label(unit, replies)
-            return [signed(score, relevant, self._relevant.scale) for score in scores], None
-        if read.own is not None and read.own.status is not Status.OK:
-            reason = f"from the list together: {read.own.reason}"
-            return [Score(None, read.own.status, reason)] * len(unit.docs), None
-        if read.own is not None and read.own.abstained:
-            reason = "the LLM gives no answer from the list together"
-            return [Score(0.0, reason=reason)] * len(unit.docs), None
-        scores = rated(self._metric, unit, read, replies)[1]
-        if read.closed_book is None:
-            return scores, None
-        *scores, without = scores
-        return [gain_over(score, without, clipped=self.variant == "gain") for score in scores], without
+        if self.variant == "distraction":
+            return harm(unit, read, self._relevant.label(unit, rest), self._relevant.scale)
+        if self.variant == "reads":
+            return labelled(unit, read, [answering(answer) for answer in read.alone])
+        return quality(unit, read, self._metric, rest, clipped=self.variant == "gain")

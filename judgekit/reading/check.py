@@ -20,6 +20,7 @@ from judgekit.client.server_warnings import proves_thinking
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
 from judgekit.reading.asker import Asker
+from judgekit.reading.likelihood import echoing, of_prompt
 from judgekit.reading.prompts import load_prompt
 from judgekit.reading.verdict import Form, unfinished
 from judgekit.wire.access import Secret, api_key, is_local
@@ -39,6 +40,8 @@ _FACT: Final = "Paris has been the capital of France for most of its history."
 _PASSAGE: Final = f"<passage>\n{_FACT}\n</passage>"
 _MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
 _LOGPROBS_ARE_FOR: Final = "judges that read probabilities (read=logprobs)"
+_OF_PROMPTS: Final = "log-probabilities of prompts"
+_OF_PROMPTS_ARE_FOR: Final = "labels by the probability of an answer, utility(read=logprobs)"
 _FORM_IS_FOR: Final = "models that do not keep to the form that is asked for"
 _KEY_IS_FOR: Final = "nothing: it says whether the server checks the key"
 _CONTEXT_IS_FOR: Final = "long passages, and replies that are cut off"
@@ -63,6 +66,7 @@ _NAMES: Final = {
 _BESIDE: Final = "Cheese is made of milk."
 """A passage that does not answer the question."""
 _SCORES_ARE_FOR: Final = "the labeler rerank"
+_SAID_YES: Final = "Yes"
 _SCALE: Final = "scale of scores"
 _LOGITS: Final = "logits"
 
@@ -173,6 +177,8 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
                 checks.append(await _scores(probe))
             else:
                 checks.append(await _logprobs(probe))
+                if endpoint.api == "completions":
+                    checks.append(await _logprobs_of_prompt(probe))
                 checks += await _constraints(probe)
             checks.append(await _together(probe))
             if transport is None and api_key(endpoint) and has_routes(endpoint):
@@ -277,6 +283,20 @@ async def _logprobs(probe: _Probe) -> Check:
     if probe.quirks.alternatives is not None:
         detail += ", the most that it allows; fewer are asked for"
     return Check(name, "yes", detail, _LOGPROBS_ARE_FOR)
+
+
+async def _logprobs_of_prompt(probe: _Probe) -> Check:
+    """Send an answer behind the prompt, and look for the log-probabilities of its tokens."""
+    body = echoing(_plain(probe.endpoint).body, _SAID_YES)
+    reply = await probe.ask(body, {"echo": True})
+    if isinstance(reply, _Refusal):
+        return Check(_OF_PROMPTS, "no", reply.said, _OF_PROMPTS_ARE_FOR)
+    try:
+        logprob = of_prompt(reply, _SAID_YES)
+    except ValueError as problem:
+        return Check(_OF_PROMPTS, "no", f"accepted, but {problem}", _OF_PROMPTS_ARE_FOR)
+    detail = f"{_SAID_YES!r} behind the prompt has {logprob:.3g} a token"
+    return Check(_OF_PROMPTS, "yes", detail, _OF_PROMPTS_ARE_FOR)
 
 
 async def _scores(probe: _Probe) -> Check:
@@ -400,3 +420,6 @@ def lines_for(endpoint: Endpoint, checks: list[Check]) -> Iterator[str]:
     logprobs = found.get("log-probabilities")
     if logprobs is not None and logprobs.works == "yes":
         yield '# judges can read probabilities: kind = "judge", read = "logprobs"'
+    of_prompts = found.get(_OF_PROMPTS)
+    if of_prompts is not None and of_prompts.works == "yes":
+        yield '# labels can read them of answers: kind = "utility", read = "logprobs"'

@@ -86,7 +86,7 @@ def alternatives(reply: Reply, place: int) -> dict[str, float]:
         raise ValueError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
     # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
-    for token, logprob in dict.fromkeys((_token(top), _logprob(top)) for top in tops):
+    for token, logprob in dict.fromkeys((token_text(top), token_logprob(top)) for top in tops):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
     if math.fsum(chances.values()) > 1.0 + _ROUNDED:
         raise ValueError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
@@ -94,7 +94,7 @@ def alternatives(reply: Reply, place: int) -> dict[str, float]:
     if _bare(stated) not in map(_bare, chances):
         # A sampled token may be less likely than all that are listed. One that is more likely would be listed, so these
         # are the alternatives of another token.
-        chance = math.exp(_logprob(entry))
+        chance = math.exp(token_logprob(entry))
         if chance > min(chances.values()) + _ROUNDED:
             raise ValueError(
                 f"the alternatives to the token {stated!r:.80} are those of another token: {list(chances)}"
@@ -116,7 +116,7 @@ def _place(tokens: list[str], start: int) -> int:
 def _tokens(reply: Reply) -> list[str]:
     """Return the texts of a reply's tokens, each the one that its alternatives belong to."""
     entries = reply.logprobs or []
-    tokens = [_token(entry) for entry in entries]
+    tokens = [token_text(entry) for entry in entries]
     # llama-server holds text back that may be the beginning of a stop, and gives it to a later token; the alternatives
     # still tell which text is whose, by the token's number.
     own = [_own_text(entry, token) for entry, token in zip(entries, tokens, strict=True)]
@@ -133,7 +133,7 @@ def _own_text(entry: Mapping[str, Any], token: str) -> str:
     return token
 
 
-def _token(entry: Any) -> str:
+def token_text(entry: Any) -> str:
     """Return the text of an entry's token."""
     token = entry.get("token") if isinstance(entry, dict) else None
     if not isinstance(token, str):
@@ -141,7 +141,7 @@ def _token(entry: Any) -> str:
     return token
 
 
-def _logprob(entry: Mapping[str, Any]) -> float:
+def token_logprob(entry: Mapping[str, Any]) -> float:
     """Return the log-probability of an entry, at most 0, however servers round it."""
     logprob = entry.get("logprob")
     if isinstance(logprob, bool) or not isinstance(logprob, (int, float)) or not logprob <= _ROUNDED:

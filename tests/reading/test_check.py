@@ -196,3 +196,38 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
         raise KeyError("mine")
     except KeyError:
         assert run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m"))) == down
+
+
+def echoing(body: dict[str, Any]) -> Scripted | str:
+    """Answer as vLLM does: lists of the prompt's tokens and the generated one, side by side."""
+    if not body.get("echo"):
+        return "Yes"
+    tokens = [*body["prompt"].split(" "), " Yes"]
+    logged = {"tokens": tokens, "token_logprobs": [None, *[-2.0] * (len(tokens) - 1)], "top_logprobs": None}
+    choice = {"text": body["prompt"] + " Yes", "index": 0, "finish_reason": "length", "logprobs": logged}
+    usage = {"prompt_tokens": len(tokens) - 1, "completion_tokens": 1, "total_tokens": len(tokens)}
+    return Scripted(200, json.dumps({"choices": [choice], "usage": usage}).encode())
+
+
+def test_log_probabilities_of_prompts_are_looked_for_in_the_reply() -> None:
+    """Llama-server answers an echo as if it were none."""
+    base = replace(HERE, api="completions")
+    transport = ScriptedTransport(echoing)
+    found = run_sync(check_endpoint(base, transport))
+    (check,) = [check for check in found if check.name == "log-probabilities of prompts"]
+    assert (check.works, check.detail) == ("yes", "'Yes' behind the prompt has -2 a token")
+    assert '# labels can read them of answers: kind = "utility", read = "logprobs"' in lines_for(base, found)
+    (sent,) = [body for body in transport.sent if body.get("echo")]
+    assert (sent["prompt"].endswith("Reply: Yes"), sent["max_tokens"], sent["logprobs"]) == (True, 1, 1)
+
+    found = run_sync(check_endpoint(base, ScriptedTransport(capable)))
+    (check,) = [check for check in found if check.name == "log-probabilities of prompts"]
+    assert (check.works, check.detail) == ("no", "accepted, but its reply has those of 1 tokens: none of the prompt's")
+    assert not any("of answers" in line for line in lines_for(base, found))
+
+    refused = ScriptedTransport(lambda body: error(400, "no echo here", param="echo") if "echo" in body else "Yes")
+    found = run_sync(check_endpoint(base, refused))
+    (check,) = [check for check in found if check.name == "log-probabilities of prompts"]
+    assert (check.works, "no echo here" in check.detail) == ("no", True)
+    # By chat there is no prompt to be echoed.
+    assert "log-probabilities of prompts" not in checks(capable)
