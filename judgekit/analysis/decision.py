@@ -33,6 +33,7 @@ from judgekit.analysis.shipping import (
 )
 from judgekit.analysis.two_levels import ON_BOTH_LEVELS
 from judgekit.analysis.unpaired import claims as unpaired_claims
+from judgekit.analysis.without_references import ON_REFERENCES
 from judgekit.analysis.wording import correlation, plural
 from judgekit.answers.direction import by_name
 from judgekit.data.questions import UNKNOWN
@@ -47,6 +48,7 @@ ClaimMaker = Callable[[Case], Iterable[Claim]]
 ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
     *ON_THE_CHOICE,
     *ON_THE_LABELS_TO_KEEP,
+    *ON_REFERENCES,
     nested,
     partial(controls, use=CHOOSE_RUNS),
     *ON_EACH_RUN,
