@@ -58,6 +58,7 @@ class Background:
             relevant documents.
         lists: the runs themselves, where they are known: answers to equal lists are equal, and measures that only count
             documents are flagged where lists are nested.
+        pool_depth: how many documents of each run were labelled; None where it is not known.
         unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
             is said apart.
         quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
@@ -86,6 +87,7 @@ class Background:
     contradicting: int = 0
     gold: int = 0
     lists: Sequence[Run] = ()
+    pool_depth: int | None = None
     unanswerable: Collection[str] = ()
     quality: str = ""
     grades: pd.DataFrame | None = None

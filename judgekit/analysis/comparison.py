@@ -456,7 +456,10 @@ class _Comparing:
         for kind in sorted(set(self.kinds.values())):
             standing = inputs.rows.of_kind(self.kinds, kind)
             kinds[kind] = np.array([query in standing for query in inputs.queries])
-        constructed = [name for name in panel.labelings if work.flagger.is_outcome(panel, name)]
+        constructed = []
+        for name in panel.labelings:
+            if work.flagger.is_outcome(panel, name) or work.flagger.own_lists(panel, name):
+                constructed.append(name)
         rows = _of_cell(quality, cell)
         unchecked = "contexts" in rows and (rows["contexts"] == UNCHECKED).any()
         case = Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from judgekit.analysis.leakage import kinship
 from judgekit.analysis.levels import MIN_RUNS, POOLED, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.analysis.nesting import Nesting
+from judgekit.data.runs import fused
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
 
@@ -35,6 +37,7 @@ FLAGS: Final[dict[str, str]] = {
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
     "no_reference": "the labeling takes the model's own answers in the place of reference answers",
+    "own_list": "the labels hold the quality of the answers from these very lists; no decision uses them",
     "means_only": "only means over queries are known, so there is no interval",
     "few_differing": f"answers and scores differ on fewer than {MIN_TELLING} queries, so there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so there is no interval",
@@ -45,6 +48,8 @@ FLAGS: Final[dict[str, str]] = {
 
 _NOTED: Final = ("labeling", "run", "measure")
 _TWINS: Final = {"R": "Success", "Success": "R"}
+_OWN: Final = 0.1
+"""The share of questions above which a run's list is said to be the one that labels were made from."""
 _LEAST: Final = 25
 """Half of the queries of the smallest experiment whose intervals were simulated."""
 
@@ -63,6 +68,7 @@ class Flagger:
     ) -> None:
         self._inputs, self._background, self._by_construction = inputs, background, by_construction
         self._nesting = Nesting(background.lists, inputs.queries)
+        self._own_lists = cache(self._shares_of_own_lists)
         self._notes: dict[tuple[str, ...], dict[Hashable, Any]] = {}
         if background.notes is None:
             return
@@ -76,6 +82,24 @@ class Flagger:
         """Return whether a cell is the outcome by construction."""
         return panel.depth == 1 and (labeling, panel.model, panel.metric) in self._by_construction
 
+    def own_lists(self, panel: Panel, labeling: str) -> list[str]:
+        """Return the runs whose answers' quality the labels hold, since they were made from these runs' lists."""
+        need = self._background.needs.get(labeling)
+        if need is None or need.outcome_list is None or need.outcome_list != panel.depth:
+            return []
+        shares = self._own_lists(panel.depth)
+        return [run for run in panel.runs if shares.get(run, 0.0) > _OWN]
+
+    def _shares_of_own_lists(self, depth: int) -> dict[str, float]:
+        """Return by run the share of the questions on which its list is that of all runs together."""
+        runs = self._background.lists
+        same = dict.fromkeys((run.name for run in runs), 0)
+        for query_id in self._inputs.queries:
+            together = fused(runs, query_id, self._background.pool_depth or depth)[:depth]
+            for run in runs:
+                same[run.name] += list(run.top(query_id, depth)) == together
+        return {name: count / max(len(self._inputs.queries), 1) for name, count in same.items()}
+
     def cell(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
         """Return the flags of all coefficients of a cell."""
         labeling = panel.labelings[estimate.labeling]
@@ -83,6 +107,8 @@ class Flagger:
         flags = _of_values(panel, estimate.labeling, rows, level)
         if self.is_outcome(panel, labeling):
             flags.append("by_construction")
+        if any(run in self.own_lists(panel, labeling) for run in (panel.runs[row] for row in rows)):
+            flags.append("own_list")
         if estimate.labeling not in panel.joint:
             flags.append("left_out")
         if not panel.matched:

@@ -234,6 +234,7 @@ def _compared(state: State) -> Comparison:
             grades=_graded(state),
             incomparable=incomparable(collection.runs, primary),
             lists=collection.runs,
+            pool_depth=collection.depth,
             unanswerable=_unanswerable(state),
             kinds=prepared.kinds,
             groups=prepared.groups,

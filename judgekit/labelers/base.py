@@ -68,6 +68,7 @@ class Needs:
         people: whether the labels were made by people.
         existing: whether the labels are there already, and cannot be made for a new pair.
         own_answers: whether answers of the model take the place of reference answers.
+        outcome_list: of labels that hold the quality of the answer from a list, how many documents it has.
     """
 
     references: bool = False
@@ -79,6 +80,7 @@ class Needs:
     people: bool = False
     existing: bool = False
     own_answers: bool = False
+    outcome_list: int | None = None
 
     @property
     def asked(self) -> tuple[Endpoint, ...]:

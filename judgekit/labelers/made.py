@@ -16,7 +16,16 @@ from judgekit.wire.types import Endpoint
 Record = Mapping[str, Any]
 """Plain values that JSON holds."""
 
-_PLAIN: Final = ("references", "prompt", "outcome_metric", "outcome_prompt", "people", "existing", "own_answers")
+_PLAIN: Final = (
+    "references",
+    "prompt",
+    "outcome_metric",
+    "outcome_prompt",
+    "people",
+    "existing",
+    "own_answers",
+    "outcome_list",
+)
 
 
 def costs_of(amount: Amount) -> dict[str, float | None]:
@@ -57,5 +66,6 @@ def needs_of(record: Record) -> Needs:
     return Needs(
         endpoints=tuple(map(endpoint_of, record["endpoints"])),
         raters=tuple(map(endpoint_of, record["raters"])),
-        **{name: record[name] for name in _PLAIN},
+        # A record of an earlier version may lack what is younger.
+        **{name: record[name] for name in _PLAIN if name in record},
     )

@@ -84,6 +84,7 @@ class Needed(Labeler):
             raters=() if rater is None else (rater,),
             prompt=prompt,
             outcome_prompt=prompt,
+            outcome_list=self.top,
         )
 
     @property

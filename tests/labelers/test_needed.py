@@ -121,3 +121,32 @@ def test_a_run_compares_it_and_says_that_it_asks_the_answering_model(tmp_path: P
     assert rows["flags"].str.contains("same_model").all()
     assert not rows["flags"].str.contains("by_construction").any()
     assert done.labelings["needed"].made["references"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "own"), [(["good"], {"good"}), (["good", "poor"], set()), (["good", "same"], {"good", "same"})]
+)
+def test_labels_made_from_a_run_s_own_lists_are_flagged_and_decide_nothing(
+    tmp_path: Path, runs: list[str], own: set[str]
+) -> None:
+    make_experiment(tmp_path)
+    (tmp_path / "same.trec").write_bytes((tmp_path / RUNS["good"]).read_bytes())
+    files = {name: f"{name}.trec" for name in runs}
+    (tmp_path / "experiment.toml").write_text(
+        toml(
+            data=FILES | {"depth": 3},
+            runs=files,
+            endpoints={"local": MOCK},
+            labelers=[{"kind": "containment"}, {"name": "needed", "kind": "needed", "top": 3}],
+            answers={"depths": [2, 3]},
+            metrics={"measures": ["nDCG"]},
+            analysis=QUICK | {"primary": "nDCG@3"},
+        )
+    )
+    done = jk.run(tmp_path / "experiment.toml", out=tmp_path / "out", asking=jk.Asking(cache=tmp_path / "cache"))
+    rows = done.comparison.table
+    rows = rows[rows["flags"].str.contains("own_list") & (rows["run"] != "all")]
+    assert {(*row,) for row in rows[["labeling", "run", "depth"]].to_numpy()} == {("needed", run, 3) for run in own}
+    # Of two equal runs nothing is said at all.
+    followers = {claim.subject for claim in done.comparison.decision.claims if claim.kind == "follows"}
+    assert ("needed" in followers) == (runs == ["good", "poor"])
