@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from judgekit.console.jobs import AskOptions
-from judgekit.console.options import DocsFile, QueriesFile, Runs, named
+from judgekit.console.options import DocsFile, QueriesFile, Runs, ScaleOption, named, scales_of
 from judgekit.console.printing import say
 from judgekit.data.result_files import ResultFiles
 
 
 def judge_test(
     spec: Annotated[str, typer.Argument(help="Labeler, e.g. judge or 'judge(prompt=graded)'.")],
-    qrels: Annotated[Path, typer.Option(metavar="QRELS", help="Labels by people.")],
+    qrels: Annotated[str, typer.Option(metavar="[NAME=]QRELS", help="Labels by people.")],
     queries: QueriesFile,
     docs: DocsFile,
     run: Runs = None,
@@ -27,6 +27,7 @@ def judge_test(
     ] = 500,
     measure: Annotated[str, typer.Option(help="Measure that runs are ordered by.")] = "nDCG@5",
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    scale: ScaleOption = None,
     asked: AskOptions,
 ) -> None:
     r"""Test whether a judge is fit to label, by people's labels; write a card of what it showed.
@@ -41,17 +42,19 @@ def judge_test(
     """
     from judgekit.data.manifest import by_role
     from judgekit.job import Job, job
-    from judgekit.jobs.judge_test import Fitness, judge_test as test, write_card
+    from judgekit.jobs.judge_test import judge_test as test
+    from judgekit.labelers.fitness import Fitness, write_card
 
-    runs = named(run, "--run")
-    files = ResultFiles.beside(out, roles=by_role(queries, docs or [], runs) | {"qrels": qrels})
+    runs, people = named(run, "--run"), named([qrels], "--qrels")
+    (file,) = people.values()
+    files = ResultFiles.beside(out, roles=by_role(queries, docs or [], runs) | {"qrels": file})
 
     @job
     def card(*args: Any, **options: Any) -> Job[Fitness]:
         return test.job(*args, **options).writing(files, lambda fitness, _: write_card(fitness, out))
 
-    settings = {"depth": depth, "pairs": pairs, "measure": measure, "seed": seed}
-    fitness = asked.carry_out(card, spec, qrels=qrels, queries=queries, docs=docs, runs=runs or None, **settings)
+    settings = {"depth": depth, "pairs": pairs, "measure": measure, "seed": seed, "scales": scales_of(scale, people)}
+    fitness = asked.carry_out(card, spec, qrels=people, queries=queries, docs=docs, runs=runs or None, **settings)
     say(*fitness.lines, f"card: {out}")
     if fitness.stopped:
         raise typer.Exit(1)

@@ -33,7 +33,7 @@ from judgekit.data.tables import Status
 from judgekit.data.trec import asked_path, missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, experiment_of, load, of_another
-from judgekit.experiment.prepare import check_access, labelers_of
+from judgekit.experiment.prepare import check_access, labelers_of, tests_of
 from judgekit.experiment.templates import filled
 from judgekit.job import Asks, Job, job
 from judgekit.labelers.base import Labeler
@@ -94,6 +94,7 @@ class _BuildTask:
     judged: str | Path | None
     biases: tuple[str, ...] | None
     unused: Mapping[str, str]
+    tested: str
 
     @property
     def stage(self) -> str:
@@ -159,6 +160,7 @@ def _prepared(
         judged=people,
         biases=biases,
         unused=_unused(labelers, labeling, people),
+        tested=tests_of(config, labelers).get(labeling, ""),
     )
 
 

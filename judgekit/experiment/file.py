@@ -178,11 +178,13 @@ class LabelerConfig(BaseModel):
     Attributes:
         kind: a labeler that `judgekit list labelers` shows, or your own class, ``my_labelers.py:Longest``.
         name: name of the labeling in tables and files; by default its spelling, ``judge(prompt=graded)``.
+        card: the card that `judgekit judge-test` wrote of it; the report and the card of `judgekit build` cite it.
     """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
     kind: str
     name: str | None = None
+    card: str | None = None
 
     @property
     def spec(self) -> str:

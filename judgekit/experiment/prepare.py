@@ -32,6 +32,7 @@ from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.fitness import check_card, read_card
 from judgekit.labelling import gold_apart, misplaced_by
 from judgekit.metrics import Measure, incomparable, of_evidence, parse_measures, suited
 from judgekit.rules import Source, SourcedOutcome
@@ -57,6 +58,7 @@ class Prepared:
         repeats: how many queries and questions there are.
         groups, kinds: the group and the kind of each query, where the experiment names columns of them, or None.
         weights: how many questions each query stands for in a mean, where the experiment takes a sample, or None.
+        tests: by labeling what a test of the judge showed, where the experiment names its card.
     """
 
     config: Config
@@ -71,6 +73,7 @@ class Prepared:
     groups: Mapping[str, str] | None = None
     kinds: Mapping[str, str] | None = None
     weights: Mapping[str, float] | None = None
+    tests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def units(self) -> Mapping[str, str] | None:
@@ -180,6 +183,7 @@ def prepare(
         groups=_groups(config, collection.queries, "groups"),
         kinds=_groups(config, collection.queries, "by"),
         weights=None if config.data.sample is None else weights,
+        tests=tests_of(config, labelers),
     )
     with located(config.path, "money"):
         config.costs()
@@ -315,6 +319,20 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
                 raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     return labelers, resources
+
+
+def tests_of(config: Config, labelers: Mapping[str, Labeler]) -> dict[str, str]:
+    """Return by labeling what a test of the judge showed, of those whose card the experiment names."""
+    tests: dict[str, str] = {}
+    for position, (entry, name) in enumerate(zip(config.labelers, labelers, strict=True)):
+        if entry.card is None:
+            continue
+        path = config.resolve(entry.card)
+        with located(config.path, f"labelers.{position}.card"):
+            fitness = read_card(path)
+            check_card(fitness, labelers[name])
+        tests[name] = fitness.cited(path.name)
+    return tests
 
 
 def _answering(config: Config, resources: Context, collection: Collection) -> dict[str, Answering]:

@@ -438,4 +438,5 @@ def _notices(state: State) -> tuple[str, ...]:
             notices.append(note)
     for labeling in state.labelings.values():
         notices += ways_read(labeling)
+    notices += [f"{name}: {test}" for name, test in state.prepared.tests.items()]
     return tuple(notices)

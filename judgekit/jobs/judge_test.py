@@ -6,16 +6,13 @@ the same questions. A judge whose first labels are all the same is stopped: more
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from judgekit import __version__
 from judgekit.analysis.agreement import agreement
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.stages import StageUnit
@@ -23,14 +20,14 @@ from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.documents import Unit
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_labelings
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.runs import Run
 from judgekit.data.tables import Status, stacked
 from judgekit.errors import DataError, UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler, build
-from judgekit.labelers.human import wilson
+from judgekit.labelers.fitness import Fitness, RunOrder, Share
 from judgekit.labelling import label_pool
 from judgekit.metrics import evaluate
 from judgekit.wire.types import Endpoint
@@ -43,125 +40,6 @@ FIRST: Final = 20
 _PEOPLE: Final = "people"
 _RESAMPLES: Final = 1000
 _MEASURE: Final = "nDCG@5"
-
-
-class Share(NamedTuple):
-    """How many of some pairs the judge calls relevant, with the 95 % Wilson interval of the share."""
-
-    of: int = 0
-    called: int = 0
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The interval."""
-        return wilson(self.called, self.of)
-
-    def told(self, what: str) -> str:
-        """Return it as a sentence."""
-        if not self.of:
-            return f"No labelled pair is {what}."
-        low, high = self.ends
-        ends = f"({low:.0%} to {high:.0%})"
-        return f"Of {self.of:,} pairs that are {what} it calls {self.called / self.of:.0%} relevant {ends}."
-
-
-class RunOrder(NamedTuple):
-    """Kendall's tau-b between the orders of runs by the judge's and people's labels, and its range over questions."""
-
-    tau: float
-    low: float
-    high: float
-    runs: int
-    measure: str
-
-
-@dataclass(frozen=True)
-class Fitness:
-    """What a test of a judge showed.
-
-    Attributes:
-        labeler: its spelling.
-        models, prompt, scale: who judges, by which prompt, on which scale.
-        questions, pairs: how many were asked about.
-        missing: pairs without a label.
-        relevant, other: of the pairs that people call relevant, and of those that they call not relevant.
-        yes: of all pairs.
-        agreement: kappa and alpha with people on relevance, each (value, low, high); empty where people did not judge
-            both ways.
-        order: of the runs; None without two runs.
-        per_1000: requests, tokens and money for a thousand pairs, as far as they are known.
-        stopped: why it was stopped; "" if it was not.
-    """
-
-    labeler: str
-    models: tuple[str, ...]
-    prompt: str
-    scale: str
-    questions: int
-    pairs: int
-    missing: int
-    relevant: Share
-    other: Share
-    yes: Share
-    agreement: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    order: RunOrder | None = None
-    per_1000: Mapping[str, float] = field(default_factory=dict)
-    stopped: str = ""
-
-    @property
-    def lines(self) -> Iterator[str]:
-        """Yield what it showed, a sentence each."""
-        who = ", ".join(self.models) or "nobody"
-        yield f"{self.labeler} (model: {who}) labelled {self.pairs:,} pairs of {self.questions:,} questions."
-        if self.stopped:
-            yield f"Stopped: {self.stopped}."
-        if self.missing:
-            yield f"{self.missing:,} of them have no label."
-        if self.yes.of:
-            yield self.relevant.told("relevant by people")
-            if self.other.of:
-                yield self.other.told("not relevant by people")
-            yield f"Of all pairs it calls {self.yes.called / self.yes.of:.0%} relevant."
-        else:
-            yield "None of its replies could be read, so that nothing is known of its verdicts."
-        for name, (value, low, high) in self.agreement.items():
-            ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
-            yield f"{name.capitalize()} with people: {value:.2f}{ends}."
-        if self.yes.of and not self.agreement and not self.other.of:
-            yield "There is no kappa: people did not judge any of these pairs not relevant."
-        if self.order is not None:
-            yield (
-                f"The order of {self.order.runs} runs by {self.order.measure}: tau-b {self.order.tau:.2f} with that by"
-                f" people's labels, {self.order.low:.2f} to {self.order.high:.2f} over resampled questions."
-            )
-        if self.per_1000:
-            told = [
-                f"{value:,.6g} {name}" if name == "money" else f"{value:,.0f} {name.replace('_', ' ')}"
-                for name, value in self.per_1000.items()
-            ]
-            yield f"A thousand pairs take {', '.join(told)}."
-
-    def card(self) -> dict[str, Any]:
-        """Return it as plain values; what is not known is None."""
-        held = {"judgekit": "judge card", "version": __version__, **asdict(self)}
-        for name in ("relevant", "other", "yes"):
-            held[name] = getattr(self, name)._asdict()
-        held["order"] = None if self.order is None else self.order._asdict()
-        card: dict[str, Any] = _plain(held)
-        return card
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def write_card(fitness: Fitness, path: Path) -> None:
-    """Write the card as JSON."""
-    path.write_text(json.dumps(fitness.card(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -277,6 +155,7 @@ def judge_test(
     pairs: int = 500,
     measure: str = _MEASURE,
     seed: int = 1,
+    scales: Mapping[str, str | Scale] | None = None,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     asking: Asking = UNLIMITED,
 ) -> Job[Fitness]:
@@ -293,6 +172,8 @@ def judge_test(
         pairs: about how many pairs are labelled: questions are drawn until they have as many.
         measure: what the runs are ordered by.
         seed: of the draw.
+        scales: the scale of people's labels by their name, ``{"people": "grades:3:2"}`` where 2 and 3 are relevant;
+            whole numbers without one are grades, relevant from 1 on.
         endpoints: the LLM, or several that the spelling names.
         asking: up to what cost models are asked, and where replies are kept.
 
@@ -304,7 +185,7 @@ def judge_test(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    (people, *others) = as_labelings(qrels)
+    (people, *others) = as_labelings(qrels, scales)
     if others:
         raise UsageError("people's labels are those of one labeling")
     judged = people.table["query_id"].value_counts()

@@ -1,6 +1,7 @@
 """Testing a judge by people's labels: what is asked, what is said of it, and where it stops."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from scipy.stats import kendalltau
 
 import judgekit as jk
 from judgekit.errors import DataError, UsageError
+from judgekit.labelers.fitness import Fitness, Share, read_card, write_card
+from judgekit.report import load
 from judgekit.sample import EXPERIMENT
 from tests.commands import Judgekit
 from tests.mock import MockTransport
 from tests.scripted import ScriptedTransport
-from tests.small import FILES, MOCK, RUNS
+from tests.small import FILES, MOCK, RUNS, edited
 
 SAMPLE = EXPERIMENT.parent
 PEOPLE = {f"q{i}": {f"d{i}a": 1, f"d{i}b": 0, f"d{(i + 1) % 6}c": 0} for i in range(6)}
@@ -149,5 +152,67 @@ def test_the_command_writes_a_card(judgekit: Judgekit, folder: Path) -> None:
     card = json.loads((folder / "card.json").read_text())
     assert (card["judgekit"], card["models"], card["pairs"]) == ("judge card", ["mock"], 18)
     assert card["relevant"]["of"] == 6
+    graded = {q: {doc: grade + 1 for doc, grade in docs.items()} for q, docs in PEOPLE.items()}
+    rows = [(query, 0, doc, grade) for query, docs in graded.items() for doc, grade in docs.items()]
+    pd.DataFrame(rows).to_csv(folder / "graded.txt", sep=" ", header=False, index=False)
+    words[3] = "gold=graded.txt"
+    judgekit(*words, "--model", "mock", "--out", "two.json", "--scale", "gold=grades:3:2", code=0)
+    assert json.loads((folder / "two.json").read_text())["relevant"] == card["relevant"]
     assert np.isfinite(card["agreement"]["kappa"][0])
     assert (folder / "card.json.manifest.json").exists()
+
+
+def test_a_card_is_cited_where_the_judge_labels(judgekit: Judgekit, folder: Path) -> None:
+    fitness = on_small(folder, MockTransport())
+    write_card(fitness, folder / "card.json")
+    assert read_card(folder / "card.json").card() == fitness.card()
+    edited(folder / "experiment.toml", 'name = "judge"\n', 'name = "judge"\ncard = "card.json"\n')
+    judgekit("run", "experiment.toml", "--out", "out", code=0)
+    (notice,) = [said for said in load(folder / "out").notices if "card.json" in said]
+    pairs = f"judge: a test on {fitness.pairs} pairs of 6 questions (card.json): it calls "
+    assert notice.startswith(pairs)
+    assert f"{fitness.relevant.called / fitness.relevant.of:.0%} of the relevant pairs" in notice
+    assert "kappa with people is 1.00, " in notice, "the mock is right, and six questions of one kind have no interval"
+    assert fitness.order is not None
+    assert f"tau-b of the order of 2 runs is {fitness.order.tau:.2f}" in notice
+    judgekit("build", "experiment.toml", "--labeling", "judge", code=0)
+    card = (folder / "ground-truth" / "card.md").read_text()
+    assert f"A test on {fitness.pairs} pairs of 6 questions (card.json)" in card
+    judgekit("build", "experiment.toml", "--labeling", "containment", "--out", "free", code=0)
+    assert "card.json" not in (folder / "free" / "card.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"models": ["gpt-x"]}, "whose model is 'gpt-x'; that of this labeler is 'mock'"),
+        ({"prompt": "strict"}, "whose prompt is 'strict'"),
+        ({"scale": "grades:3"}, "whose scale is 'grades:3'"),
+        ({"judgekit": "something else"}, "is no card of a judge"),
+        ({"relevant": {"of": 1}, "order": 3}, "is no whole card of a judge"),
+    ],
+)
+def test_a_card_about_another_judge_is_refused(
+    judgekit: Judgekit, folder: Path, changed: dict[str, Any], says: str
+) -> None:
+    write_card(on_small(folder, MockTransport()), folder / "card.json")
+    card = json.loads((folder / "card.json").read_text())
+    (folder / "card.json").write_text(json.dumps(card | changed))
+    edited(folder / "experiment.toml", 'name = "judge"\n', 'name = "judge"\ncard = "card.json"\n')
+    refused = judgekit("run", "experiment.toml", "--out", "out", code=2)
+    assert says in " ".join(refused.err.split())
+    assert "labelers.1.card" in refused.err or "card.json" in refused.err
+
+
+def test_a_card_of_a_judge_that_was_stopped_says_so() -> None:
+    share = Share(20, 20)
+    stopped = Fitness(
+        "judge", ("m",), "binary", "binary", 3, 20, 0, share, Share(), share, stopped="the labels are all 1"
+    )
+    assert stopped.cited("c.json") == "a test of this judge (c.json) was stopped: the labels are all 1"
+    one_sided = replace(stopped, stopped="", yes=Share(20, 5))
+    assert one_sided.cited("c.json") == (
+        "a test on 20 pairs of 3 questions (c.json): it calls 100% of the relevant pairs and 25% of all pairs relevant"
+    )
+    unread = replace(one_sided, relevant=Share(), yes=Share())
+    assert unread.cited("c.json").endswith(": no reply could be read")
