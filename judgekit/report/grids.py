@@ -136,7 +136,7 @@ class Grid:
         return tuple(sorted(methods - {""}))
 
 
-def grids(results: Results) -> list[Grid]:
+def grids(results: Results, coefficient: str = HEADLINE) -> list[Grid]:
     """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first."""
     # Labelings stand in the order of `results.labelings`, measures in that of `results.scores`; others follow in order
     # of appearance.
@@ -146,7 +146,7 @@ def grids(results: Results) -> list[Grid]:
         table, place = (row["level"], row["model"]), (row["labeling"], row["measure"])
         if row["coefficient"] == "tau_b":
             taus[table + place] = row["value"]
-        elif row["coefficient"] == HEADLINE:
+        elif row["coefficient"] == coefficient:
             parts.setdefault(table, {})[place] = Cell(
                 *place,
                 value=row["value"],

@@ -17,6 +17,7 @@ import pandas as pd
 
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.primary import Primary
+from judgekit.analysis.wording import plural
 from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
@@ -137,9 +138,9 @@ def _takes(spending: Bill) -> str:
     if not cost.requests:
         return ""
     parts = []
-    for amount, unit in ((cost.prompt_tokens, "tokens of prompt"), (cost.completion_tokens, "tokens of reply")):
+    for amount, what in ((cost.prompt_tokens, "prompt"), (cost.completion_tokens, "reply")):
         if amount is not None:
-            parts.append(f"{amount / cost.requests:,.0f} {unit}")
+            parts.append(f"{plural(round(amount / cost.requests), 'token')} of {what}")
     if cost.request_seconds is not None and not cost.untimed:
         parts.append(f"{cost.request_seconds / cost.requests:.2g} s")
     return ", ".join(parts)

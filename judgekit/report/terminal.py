@@ -17,10 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.analysis.claims import INDENT, wrapped
+from judgekit.analysis.levels import POOLED
 from judgekit.analysis.resampling import percent
 from judgekit.data.outputs import clean
 from judgekit.report.formatting import UNDEFINED, UNKNOWN, count, interval, marks, money, number
-from judgekit.report.grids import Cell, Grid, grids, labelled
+from judgekit.report.grids import HEADLINE, Cell, Grid, grids, labelled
 from judgekit.report.model import Cost, LabelingInfo, Results
 
 WIDE = 100_000
@@ -55,24 +56,27 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
     for row in wrapped([(title, clean(text)) for title, text in results.decision], width).splitlines():
         yield Text.assemble((row[:INDENT], "bold"), row[INDENT:])
     yield Text()
-    for grid in grids(results):
+    # One number for one use: runs are chosen by r, as in *Keep*, and failing questions found by concordance.
+    by_r = [grid for grid in grids(results, POOLED) if grid.primary]
+    for grid in by_r or grids(results):
         if grid.primary:
             # The measure of the decision only: the page has the others.
             cells = {key: cell for key, cell in grid.cells.items() if cell.measure == results.primary.measure}
             part = replace(grid, cells=cells)
-            yield Text(clean(f"{results.primary} ({part.level} level; 0.5 is chance)"), style="bold")
-            yield Constrain(_labelings(part, results), width)
+            meaning = "0 is none, 1 is perfect" if by_r else "0.5 is chance"
+            yield Text(clean(f"{results.primary} ({part.level} level; {meaning})"), style="bold")
+            yield Constrain(_labelings(part, results, "r" if by_r else HEADLINE), width)
             for line in _legend(part, results):
                 yield Text(clean(line), style="dim")
             yield Text()
 
 
-def _labelings(part: Grid, results: Results) -> Table:
+def _labelings(part: Grid, results: Results, follows: str) -> Table:
     """Return a row for each labeling, and for answering: how it follows the answers, what it takes, what is missing."""
     primary, infos = results.primary, {info.name: info for info in results.labelings}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("labeling", overflow="fold", min_width=8)
-    table.add_column("concordance", justify="right", no_wrap=True)
+    table.add_column(follows, justify="right", no_wrap=True)
     for name in ("requests", "tokens", "money", "missing"):
         table.add_column(name, justify="right", overflow="fold")
     for labeling in part.labelings:

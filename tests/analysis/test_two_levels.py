@@ -80,8 +80,8 @@ def test_a_labeling_some_scores_of_which_nothing_bounds_leads_at_no_level(gone, 
     (claim,) = claims(decision, "levels").values()
     assert (claim.subject, claim.against) == (over, between)
     without = compare(all_three[all_three["labeling"] != gone], quality, Rules(resamples=200)).decision
-    # By their words: NaN is not equal to itself, and Python 3.13 compares field by field. Intervals hold for all labelings
-    # together, so those of two are narrower than those of three.
+    # By their words: NaN is not equal to itself, and Python 3.13 compares field by field. Intervals hold for all
+    # labelings together, so those of two are narrower than those of three.
     said, alone = (re.sub(r" \([^()]* to [^()]*\)", "", repr(one)) for one in (claim, claims(without, "levels")[over]))
     assert said == alone, "as if it did not exist"
     assert f" {gone} " not in claim.sentence

@@ -1,6 +1,8 @@
 import io
 import re
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
@@ -54,3 +56,18 @@ def test_markup_and_control_characters_in_names_are_shown_not_obeyed():
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "\x1b[31m" not in printed(results, force_terminal=True, width=100)
+
+
+def test_runs_are_compared_by_the_r_that_keep_names():
+    results = make_results()
+    table = results.comparison
+    pooled = table[(table["level"] == "within-query") & (table["coefficient"] == "r")]
+    pooled = pooled.assign(coefficient="r_pooled", value=0.25, ci_low=0.125, ci_high=0.375)
+    primary = replace(results.primary, use="choose-runs")
+    results = replace(results, comparison=pd.concat([table, pooled]), primary=primary)
+    text = printed(results)
+    head, below = text[text.index("nDCG@5 against") :].splitlines()[:2]
+    assert head.endswith("(within-query level; 0 is none, 1 is perfect)")
+    assert below.split()[:2] == ["labeling", "r"]
+    assert text.count("0.250 [0.125, 0.375]") == 4
+    assert "concordance" not in text[text.index("nDCG@5 against") :]
