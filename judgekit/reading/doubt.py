@@ -170,8 +170,10 @@ _REFUSES: Final = (
     r"|\bkhông thể\b|\bví dụ\b|\bδεν μπορ|\bне (?:могу|можу|буду)\b|\bнет моей\b|\bне моя\b"
     r"|لا (?:أستطيع|يمكنني|يمكن)|لن |نمی\u200c?توانم|לא יכול|नहीं (?:कर )?सकत"
 )
-_ELSEWHERE: Final = re.compile(rf"\b(?:{_STEMS})|{_UNSPACED}|{_REFUSES}")
+_ELSEWHERE: Final = re.compile(rf"\b(?:{_STEMS})|{_REFUSES}")
 """The same in other languages, by the stems of their words: grade, number, example, ignore, below, sorry, I cannot."""
+_ELSEWHERE_UNSPACED: Final = re.compile(_UNSPACED)
+"""The same in languages that write no blanks."""
 
 
 _REASON: Final = re.compile(
@@ -182,22 +184,24 @@ _REASON: Final = re.compile(
 
 
 # Words that stand in any passage, so that they do not show that a sentence speaks of its topic.
-_COMMON: Final = re.compile(
-    r"(?:able|about|above|after|again|against|ago|also|although|always|among|and|another|any|anything|are|around|away"
-    r"|back|because|been|before|behind|being|below|best|better|between|both|but|call|called|can|cannot|case|come"
-    r"|comes|could|did|different|does|done|down|each|either|else|end|ends|enough|even|ever|every|fact|false|few"
-    r"|find|first|five|for|found|four|from|full|further|gave|get|gets|give|given|gives|good|got|great|had|half|has"
-    r"|have|having|her|here|high|him|his|how|however|incorrect|instead|into|its|itself|just|keep|kind|know|known"
-    r"|large|last|later|least|left|less|like|likely|line|little|long|look|low|lower|made|main|make|makes|many|may"
-    r"|mean|means|might|more|most|much|must|never|new|next|not|nothing|now|off|often|old|once|one|only|open"
-    r"|opposite|order|other|others|our|out|over|own|part|people|place|point|points|possible|put|rather|read|reads"
-    r"|real|right|said|same|say|says|see|seen|set|several|she|short|should|show|shown|since|small|some|something"
-    r"|still|such|sure|take|taken|tell|than|that|the|their|them|themselves|then|there|therefore|these|they|thing"
-    r"|things|think|this|those|though|three|through|thus|time|times|too|top|two|under|until|upon|use|used|very|want"
-    r"|wants|was|way|well|were|what|when|where|whether|which|while|who|whole|whom|whose|why|will|with|within"
-    r"|without|word|words|would|wrong|year|years|yes|yet|you|your)"
-)
+_PLAIN_WORDS: Final = """
+    able about above after again against ago also although always among and another any anything are around away
+    back because been before behind being below best better between both but call called can cannot case come
+    comes could did different does done down each either else end ends enough even ever every fact false few
+    find first five for found four from full further gave get gets give given gives good got great had half has
+    have having her here high him his how however incorrect instead into its itself just keep kind know known
+    large last later least left less like likely line little long look low lower made main make makes many may
+    mean means might more most much must never new next not nothing now off often old once one only open
+    opposite order other others our out over own part people place point points possible put rather read reads
+    real right said same say says see seen set several she short should show shown since small some something
+    still such sure take taken tell than that the their them themselves then there therefore these they thing
+    things think this those though three through thus time times too top two under until upon use used very want
+    wants was way well were what when where whether which while who whole whom whose why will with within
+    without word words would wrong year years yes yet you your
+"""
+_COMMON: Final = frozenset(_PLAIN_WORDS.split())
 _WORD: Final = re.compile(r"\w+")
+_ENDS: Final = re.compile(r"[.!?。]\s")
 _COUNTED: Final = re.compile(
     r"\b(?:\d+|one|two|three|both|all) (?:out )?of (?:the |these |those )?(?:\d+|two|three|four|five)"
     r"(?= (?!stars?|points?|marks?|punkten?)[a-z]{3,}| points (?:are|is|were|was|asked|that))"
@@ -221,7 +225,7 @@ def contests(
     folded = " ".join(text.replace("_", " ").casefold().split())
     if " " not in folded:
         topic = frozenset()  # "Yes, wait."
-    sentences = re.split(r"[.!?。]\s", folded)
+    sentences = _ENDS.split(folded)
     stated = values.get(folded.removesuffix("."))
     if stated is not None:
         return stated != value
@@ -237,6 +241,8 @@ def contests(
         if not graded:
             sentence = _OF_GRADES.sub("", sentence)
         if _OF_ITSELF.search(sentence) or _ELSEWHERE.search(sentence):
+            return True
+        if not sentence.isascii() and _ELSEWHERE_UNSPACED.search(sentence):
             return True
         if _MAYBE.search(sentence):
             return True
@@ -258,7 +264,7 @@ def _is_reason(sentence: str, topic: frozenset[str]) -> bool:
 
 
 def _names_topic(text: str, topic: frozenset[str]) -> bool:
-    return any(len(word) > 2 and word in topic and not _COMMON.fullmatch(word) for word in _WORD.findall(text))
+    return any(len(word) > 2 and word not in _COMMON for word in topic.intersection(_WORD.findall(text)))
 
 
 # What the second reading looks for besides, since it reads what nobody asked for.

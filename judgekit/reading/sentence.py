@@ -75,6 +75,7 @@ _BRACKETED: Final = re.compile(r"(?<=: )\[(\w{1,3})\](?=\W*$)", re.MULTILINE)
 _CONFIDENCE: Final = re.compile(
     r"(?:confidence|certainty)(?: \w+)?\s*[:=]\s*(?:[\d.]+ ?%?|\d+ ?/ ?\d+|(?:very )?high)\.?", re.IGNORECASE
 )
+_UNSEEN: Final = dict.fromkeys(map(ord, INVISIBLE))
 _BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
 _ECHO: Final = re.compile(r"\A\s*<question>|(?<=\n)</question>(?=\n)", re.IGNORECASE)
 _WRAPPER: Final = re.compile(
@@ -159,48 +160,62 @@ class _Placed:
 
 
 @dataclass(frozen=True)
+class Grammar:
+    """What states a verdict under one prompt; its patterns are made once for all replies.
+
+    Attributes:
+        clauses: what states a verdict.
+        stating: what states a verdict in any order of words.
+        names: the names of the verdicts, case-folded, where the prompt gives them some.
+        steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
+    """
+
+    clauses: Clauses
+    stating: Stating
+    names: Mapping[int, str]
+    steps: tuple[str, ...]
+
+    @cached_property
+    def _any_step(self) -> str:
+        return "|".join(map(re.escape, self.steps)) or "(?!)"
+
+    @cached_property
+    def step(self) -> re.Pattern[str]:
+        """The name of a step before its colon, at the beginning of a line or sentence."""
+        return re.compile(rf"(?:^|(?<=[.!] ))({self._any_step}) ?:", re.MULTILINE)
+
+    @cached_property
+    def step_mark(self) -> re.Pattern[str]:
+        """The name of a step before a dash or an arrow."""
+        return re.compile(rf"^({self._any_step}) ?(?:[-–—→]|[-=]>) ", re.IGNORECASE)
+
+    @cached_property
+    def step_bold(self) -> re.Pattern[str]:
+        """The name of a step in bold, without a colon."""
+        return re.compile(rf"^\W{{0,5}}\*\*({self._any_step})\*\* (?=\w)", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
 class SecondReading:
     """What is known of a reply that is read a second time.
 
     Attributes:
-        clauses: what states a verdict.
-        steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
+        grammar: what states a verdict.
         shown: what the model was shown.
         filled: what of it was filled into the prompt.
-        names: the names of the verdicts, case-folded, where the prompt gives them some.
-        stating: what states a verdict in any order of words.
         open_question: whether the question cannot be answered by yes or no, or the verdicts are not yes and no.
         judges_passage: whether the verdict is about a passage, or else about an answer.
     """
 
-    clauses: Clauses
-    steps: tuple[str, ...]
+    grammar: Grammar
     shown: Shown
     filled: Shown
-    names: Mapping[int, str]
-    stating: Stating
     open_question: bool
     judges_passage: bool = True
 
-    @cached_property
-    def _step(self) -> re.Pattern[str]:
-        """The name of a step before its colon, at the beginning of a line or sentence."""
-        return re.compile(rf"(?:^|(?<=[.!] ))({'|'.join(map(re.escape, self.steps)) or '(?!)'}) ?:", re.MULTILINE)
-
-    @cached_property
-    def _step_mark(self) -> re.Pattern[str]:
-        """The name of a step before a dash or an arrow."""
-        return re.compile(rf"^({'|'.join(map(re.escape, self.steps)) or '(?!)'}) ?(?:[-–—→]|[-=]>) ", re.IGNORECASE)
-
-    @cached_property
-    def _step_bold(self) -> re.Pattern[str]:
-        """The name of a step in bold, without a colon."""
-        steps = "|".join(map(re.escape, self.steps)) or "(?!)"
-        return re.compile(rf"^\W{{0,5}}\*\*({steps})\*\* (?=\w)", re.IGNORECASE | re.MULTILINE)
-
-    @cached_property
+    @property
     def _values(self) -> Mapping[str, int]:
-        return self.clauses.values
+        return self.grammar.clauses.values
 
     def read(self, text: str) -> int | None:
         """Return the verdict that a reply without its reasoning states plainly, or None."""
@@ -209,7 +224,7 @@ class SecondReading:
             whole = _JSON.fullmatch(text.strip(BLANK + QUOTES))
             value = self._of_object(whole["body"]) if whole else None
             return self._of_embedded(text) if value is None else value
-        if not self.clauses.graded and text.strip(BLANK + "\ufe0f") in ICONS:
+        if not self.grammar.clauses.graded and text.strip(BLANK + "\ufe0f") in ICONS:
             return ICONS[text.strip(BLANK + "\ufe0f")]
         alone = parse_value(text) if text.lstrip().startswith("[") else None
         if isinstance(alone, list) and len(alone) == 1 and isinstance(alone[0], (str, int)):
@@ -219,7 +234,7 @@ class SecondReading:
         if value is not None or not lines:
             return value
         # A number before it may be the verdict of another scale.
-        rewritten = None if text.lstrip()[:1].isdecimal() else self.stating.rewritten("\n".join(lines))
+        rewritten = None if text.lstrip()[:1].isdecimal() else self.grammar.stating.rewritten("\n".join(lines))
         value = None if rewritten is None else self._of_lines(rewritten.splitlines())
         return None if value is None or self._repeats("\n".join(lines), value) else value
 
@@ -239,7 +254,7 @@ class SecondReading:
         for line in verdict.below[1:]:
             if not self._goes_on(line):
                 return None
-        if verdict.labelled or self.clauses.graded:
+        if verdict.labelled or self.grammar.clauses.graded:
             above = [line for line in above if not self._is_criterion(line, verdict.value)]
         below = [line for line in verdict.below if line]
         if (above or below) and self._opposed(above, below, verdict.value, verdict.labelled, verdict.tied):
@@ -256,7 +271,7 @@ class SecondReading:
         if criterion is None:
             return False
         met = criterion["met"].casefold() == "yes"
-        return not self.clauses.graded or met or value != max(self._values.values())
+        return not self.grammar.clauses.graded or met or value != max(self._values.values())
 
     @cached_property
     def _asks_of_relevance(self) -> bool:
@@ -269,7 +284,7 @@ class SecondReading:
     def _goes_on(self, line: str) -> bool:
         """Whether a line below a verdict may be a part of the reason."""
         own = self.shown.own(line).casefold()
-        is_step = self._step.match(own) and own.partition(":")[2].strip(" .") not in self._values
+        is_step = self.grammar.step.match(own) and own.partition(":")[2].strip(" .") not in self._values
         return bool(is_step) or doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
@@ -278,9 +293,9 @@ class SecondReading:
 
     def _placed(self, lines: list[str]) -> _Placed | None:
         """Return the verdict of the first or last line, or else of the one line with a label."""
-        first = self.clauses.opening(lines[0])
+        first = self.grammar.clauses.opening(lines[0])
         rest = [first.beside, *lines[1:]] if first else lines
-        last = self.clauses.closing(rest[-1])
+        last = self.grammar.clauses.closing(rest[-1])
         if last:
             if first and first.value != last.value:
                 return None
@@ -293,7 +308,7 @@ class SecondReading:
             )
         labelled: list[_Placed] = []
         for place, line in enumerate(lines):
-            verdict = self.clauses.opening(line)
+            verdict = self.grammar.clauses.opening(line)
             if verdict and verdict.labelled:
                 below = [verdict.beside, *lines[place + 1 :]]
                 labelled.append(
@@ -305,7 +320,7 @@ class SecondReading:
         """Return the lines above a verdict without a clause at their end that says the same."""
         above = [line for line in above if line]
         for _ in range(_AGREEING):
-            again = self.clauses.concluding(above[-1]) if above else None
+            again = self.grammar.clauses.concluding(above[-1]) if above else None
             if again is None or again.value != value:
                 break
             above[-1:] = filter(None, [again.beside])
@@ -313,12 +328,12 @@ class SecondReading:
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
-        text = text.translate(dict.fromkeys(map(ord, INVISIBLE)))
+        text = text.translate(_UNSEEN)
         fenced = _FENCED.fullmatch(text)
         text = _ECHO.sub("\n", _WRAPPER.sub("\n", _without_tables(fenced["body"] if fenced else text)))
         # Models that were trained on exercises put their verdict into \boxed{} or <answer>.
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
-        text = self._step_bold.sub(r"\1: ", _BRACKETED.sub(r"\1", text))
+        text = self.grammar.step_bold.sub(r"\1: ", _BRACKETED.sub(r"\1", text))
         own_lines = [line for line in text.splitlines() if not self._quotes(line)]
         if any(map(_ODD.search, own_lines)):
             return []
@@ -331,20 +346,20 @@ class SecondReading:
                 continue
             if not plain.strip("-_=~. $:|") or _CONFIDENCE.fullmatch(plain):
                 continue
-            plain = self._step_mark.sub(r"\1: ", _without_gloss(plain))
+            plain = self.grammar.step_mark.sub(r"\1: ", _without_gloss(plain))
             if plain.startswith("(") and plain.rstrip(".)")[1:].casefold() in self._values:
                 plain = plain.rstrip(".)")[1:]
             above = lines[-1].rstrip(":.") if lines else ""
             # "Verdict:" may stand on a line of its own above the word, as headings do.
-            heading = self.clauses.label.fullmatch(above) or above.casefold() in self.steps
-            if heading and self.clauses.label.match(plain) and above.casefold() not in self.steps:
+            heading = self.grammar.clauses.label.fullmatch(above) or above.casefold() in self.grammar.steps
+            if heading and self.grammar.clauses.label.match(plain) and above.casefold() not in self.grammar.steps:
                 lines[-1] = plain
-            elif heading and not self.clauses.label.match(plain):
+            elif heading and not self.grammar.clauses.label.match(plain):
                 lines[-1] = f"{above}: {plain}"
             else:
                 lines.append(plain)
         # Behind the steps of a grade the answer is the grade.
-        if len(lines) > len(self.steps) > 0:
+        if len(lines) > len(self.grammar.steps) > 0:
             lines[-1] = _FINAL_ANSWER.sub("grade: ", lines[-1])
         return lines
 
@@ -354,14 +369,14 @@ class SecondReading:
 
     def _echoes(self, line: str) -> bool:
         """Whether a line shows the prompt again, and is none of the steps that it asks for."""
-        if line.casefold().partition(":")[0] in self.steps:
+        if line.casefold().partition(":")[0] in self.grammar.steps:
             return False
         return bool(_ECHOES.match(line) and _MASKED.fullmatch(self.shown.own(line)))
 
     def _leads_on(self, above: list[str]) -> bool:
         """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
-        steps = tuple(self._step.findall("\n".join(above).casefold()))
-        if steps and (steps != self.steps or not above[0].casefold().startswith(steps[0])):
+        steps = tuple(self.grammar.step.findall("\n".join(above).casefold()))
+        if steps and (steps != self.grammar.steps or not above[0].casefold().startswith(steps[0])):
             return False
         text = "\n".join(above)
         if text.count('"') % 2 or any(text.count(begins) != text.count(ends) for begins, ends in _PAIRS):
@@ -388,9 +403,9 @@ class SecondReading:
 
     def _opposed(self, above: list[str], below: list[str], value: int, labelled: bool = True, tied: str = "") -> bool:
         """Whether what stands beside a verdict takes it back, hedges it or says the contrary of the passage."""
-        graded, topic = self.clauses.graded, self.filled.words
+        graded, topic = self.grammar.clauses.graded, self.filled.words
         if graded:
-            below = [line for line in below if line.casefold() != self.names.get(value)]
+            below = [line for line in below if line.casefold() != self.grammar.names.get(value)]
         beside = "\n".join(above + below)
         if not beside:
             return False
@@ -409,7 +424,7 @@ class SecondReading:
             if not graded and self._values.get(line.casefold().partition(" ")[0], value) != value:
                 return True  # "No worries!"
             leads = place < len(above)
-            is_step = line.casefold().partition(":")[0] in self.steps
+            is_step = line.casefold().partition(":")[0] in self.grammar.steps
             own = _STEP_LABEL.sub("", self.shown.own(line))
             if doubt.contests(own, self._values, value, graded, above=leads, topic=topic, is_step=is_step):
                 return True
@@ -460,7 +475,7 @@ class SecondReading:
                 return None
             if doubt.takes_back(own.casefold(), self.filled.words, ""):
                 return None
-            if doubt.contests(own, self._values, value, self.clauses.graded, above, self.filled.words):
+            if doubt.contests(own, self._values, value, self.grammar.clauses.graded, above, self.filled.words):
                 return None
             if doubt.REPORTS.search(f"{own.casefold()}:") or doubt.SUPPOSES.search(own.casefold()):
                 return None
@@ -485,19 +500,19 @@ class SecondReading:
         if len(verdicts) != 1:
             return None
         key, verdict = verdicts[0]
-        if isinstance(verdict, str) and self.clauses.graded:
+        if isinstance(verdict, str) and self.grammar.clauses.graded:
             named = _NAMED_GRADE.fullmatch(verdict.casefold())
-            if named and self.names.get(int(named["grade"])) == named["name"]:
+            if named and self.grammar.names.get(int(named["grade"])) == named["name"]:
                 verdict = named["grade"]
-        if not isinstance(verdict, (str, int)) or (isinstance(verdict, bool) and self.clauses.graded):
+        if not isinstance(verdict, (str, int)) or (isinstance(verdict, bool) and self.grammar.clauses.graded):
             return None
         if not self.open_question and _ANSWER_KEY.fullmatch(key):
             return None
         said = " ".join(str(verdict).casefold().split()).removesuffix(".")
         most = max(self._values.values())
-        value = self._values.get(said.removesuffix(f"/{most}") if self.clauses.graded else said)
-        if value is None and not self.clauses.graded:
-            value = self.stating.value_of(said)
+        value = self._values.get(said.removesuffix(f"/{most}") if self.grammar.clauses.graded else said)
+        if value is None and not self.grammar.clauses.graded:
+            value = self.grammar.stating.value_of(said)
         if value is None or any(self._opposed([_SAYS.sub("It ", reason)], [], value) for reason in reasons):
             return None
         return value

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -118,6 +118,9 @@ _CUT: Final = re.compile(
     re.IGNORECASE,
 )
 _STOPS: Final = ("", *".!。！\n")
+_REMEMBERED: Final = 4096
+"""Words: a reply has few, and they come again."""
+
 _MARKS: Final = " ()\"“”«».!,;:'’_\n"
 _TAIL: Final = re.compile(
     r"(?P<adjective>relevant|useful|helpful|pertinent) (?:to|for|in) (?:the (?:user['’]s |given |original )?"
@@ -364,8 +367,8 @@ class Stating:
                     label = _Label(part.end) if part.mark in _ARROWS else None
                     yield from _loose(part)
                 continue
-            follows = self._of_part(parts[place + 1]) if place + 1 < len(parts) else None
-            if said.named and part.mark in _LABELS and len(words) <= 2 and follows:
+            may_ask = said.named and part.mark in _LABELS and len(words) <= 2 and place + 1 < len(parts)
+            if may_ask and self._of_part(parts[place + 1]):
                 if said.value == 0:
                     yield from _doubtful(part)  # "Irrelevant: No" asks whether it is
                 label = _Label(part.start, named=True)
@@ -421,8 +424,7 @@ class Stating:
         return _Label(part.start, named="relevance" in words)
 
     def _is_adjective(self, word: str) -> bool:
-        adjective = _ADJECTIVE.fullmatch(word) if self.adjective else None
-        return adjective is not None and (adjective["asked"] or "relevant") == self.adjective
+        return bool(self.adjective) and _adjective(word) == self.adjective
 
     def _value(self, words: list[str]) -> _Said | None:
         """Return the verdict that words state."""
@@ -460,6 +462,13 @@ class Stating:
         judging = _GRADING if self.graded else _JUDGING
         judges = not rest.isdisjoint(judging) or words[-4:-1] in _ITS_A
         return _Said(values.pop(), judges, named="relevance" in rest)
+
+
+@lru_cache(_REMEMBERED)
+def _adjective(word: str) -> str:
+    """Return the English adjective that a word is in some language, denied or not; empty for another word."""
+    adjective = _ADJECTIVE.fullmatch(word)
+    return "" if adjective is None else adjective["asked"] or "relevant"
 
 
 def _agrees(words: list[str], value: int) -> bool:

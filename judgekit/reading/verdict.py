@@ -39,6 +39,7 @@ from judgekit.wire.types import Failure, Outcome, Reply
 
 if TYPE_CHECKING:
     from judgekit.reading.prompts import Output, Prompt
+    from judgekit.reading.sentence import Grammar
 
 _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
@@ -67,6 +68,7 @@ _FILTERED: Final = frozenset(
 
 
 _REMEMBERED: Final = 256
+_PROMPTS: Final = 16
 
 ReadBy = Literal["form", "sentence", "second request"]
 """How a label was read: the form that was asked for, a plain sentence, or what the model said when asked again."""
@@ -246,7 +248,7 @@ def stated(
         prompt.output,
         shown,
         Shown("\n".join(filled.values()), prompt.user),
-        open_question=is_open(filled.get("question", "")),
+        question=filled.get("question", ""),
         judges_passage="answer" not in filled,
     )
     return own_words or verdict
@@ -260,39 +262,48 @@ def _own_words(
     shown: Shown,
     filled: Shown,
     *,
-    open_question: bool,
+    question: str,
     judges_passage: bool,
 ) -> Verdict | None:
     """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
-    form = output.form
-    verdict = read(text, form, thinks, shown.own, filled.words)
     said = plain_reply(text, thinks)
-    if isinstance(verdict, Verdict):
+    if said is None:
+        return None
+    # Only what stands beside a verdict is another where it is masked.
+    verdict = None if output.form.one_word else _in_form(said, output.form, shown.own, filled.words)
+    if verdict is not None:
         return verdict
-    if said is None or _LIST_BEGUN.fullmatch(said) or output.type not in ("yes/no", "grade"):
+    if _LIST_BEGUN.fullmatch(said) or output.type not in ("yes/no", "grade"):
         return None  # the words of other choices may mean anything
     # Most commands read no reply of their own, or none in other words.
-    from judgekit.reading.clause import Clauses
     from judgekit.reading.sentence import SecondReading
-    from judgekit.reading.stating import Stating, words_of
 
-    names = {value: _plain(word) for word, value in form.others} if output.type == "grade" else {}
-    words = words_of(form.values, graded=output.type == "grade")
-    # "One" is a grade in a clause that states one, and any word elsewhere.
-    values = form.values if output.type == "grade" else words
-    clauses = Clauses(output.type == "grade", values, filled.except_for, frozenset(names.values()))
+    grammar = _grammar(output, filled.except_for)
     reading = SecondReading(
-        clauses,
-        tuple(map(_plain, form.steps)),
+        grammar,
         shown,
         filled,
-        names,
-        Stating(clauses.graded, words, names, clauses.adjective),
-        open_question=open_question or clauses.graded,
+        open_question=grammar.clauses.graded or is_open(question),
         judges_passage=judges_passage,
     )
     value = reading.read(said)
     return None if value is None else Verdict(value, by="sentence")
+
+
+@lru_cache(_PROMPTS)
+def _grammar(output: Output, prompt: str) -> Grammar:
+    """Return what states a verdict under a prompt with this text."""
+    from judgekit.reading.clause import Clauses
+    from judgekit.reading.sentence import Grammar
+    from judgekit.reading.stating import Stating, words_of
+
+    form, graded = output.form, output.type == "grade"
+    names = {value: _plain(word) for word, value in form.others} if graded else {}
+    words = words_of(form.values, graded=graded)
+    # "One" is a grade in a clause that states one, and any word elsewhere.
+    clauses = Clauses(graded, form.values if graded else words, prompt, frozenset(names.values()))
+    stating = Stating(graded, words, names, clauses.adjective)
+    return Grammar(clauses, stating, names, tuple(map(_plain, form.steps)))
 
 
 def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Iterable[str]:
@@ -324,17 +335,8 @@ def unfinished(finish_reason: str | None) -> Unread | None:
     return Unread(Status.TRUNCATED, f"the reply is not complete (finish_reason: {finish_reason[:80]})")
 
 
-def read(
-    text: str,
-    form: Form,
-    thinks: bool = False,
-    own: Callable[[str], str] = str,
-    topic: frozenset[str] = frozenset(),
-) -> Verdict | Unread:
-    """Read the verdict out of the text of a complete reply.
-
-    ``own`` returns the model's own words of a text; ``topic`` are the words of what was filled into the prompt.
-    """
+def read(text: str, form: Form, thinks: bool = False) -> Verdict | Unread:
+    """Read the verdict out of the text of a complete reply, if it has the form that was asked for."""
     said = plain_reply(text, thinks)
     if said is None:
         shown = " ".join(text.split())[:80]
@@ -342,19 +344,30 @@ def read(
         if "/" in text and not thinks:
             hint = " (if the model thinks in its replies, set thinks = true)"
         return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
-    verdict = None
-    if form.keys:
-        verdict = _object(said, form, own, topic)
-    elif form.label:
-        verdict = _last_line(said, form, own, topic)
-    if _LIST_BEGUN.fullmatch(said) is None:
-        verdict = verdict or _whole(said, form)
+    verdict = _in_form(said, form)
     if verdict is not None:
         return verdict
     problem = "is empty"
     if said.strip():
         problem = f"is not in the form that was asked for: {' '.join(said.split())[:80]!r}"
     return Unread(Status.UNPARSED, f"the reply {problem} (expected {form.wanted if form.options else 'nothing'})")
+
+
+def _in_form(
+    said: str, form: Form, own: Callable[[str], str] = str, topic: frozenset[str] = frozenset()
+) -> Verdict | None:
+    """Return the verdict of a reply without its reasoning that has the form that was asked for.
+
+    ``own`` returns the model's own words of a text; ``topic`` are the words of what was filled into the prompt.
+    """
+    verdict = None
+    if form.keys:
+        verdict = _object(said, form, own, topic)
+    elif form.label:
+        verdict = _last_line(said, form, own, topic)
+    if verdict is None and _LIST_BEGUN.fullmatch(said) is None:
+        verdict = _whole(said, form)
+    return verdict
 
 
 def unfenced(text: str) -> str:
