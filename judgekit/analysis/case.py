@@ -30,7 +30,7 @@ from judgekit.analysis.partly_rated import PartlyRated
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.repeats import QuestionRows
 from judgekit.analysis.resampling import spread
-from judgekit.analysis.rivals import Verdict, free_among, verdict
+from judgekit.analysis.rivals import Keeping, free_among, verdict
 from judgekit.analysis.samples import Sampled
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import FEW_DIFFER, FEW_GROUPS, UNBOUNDED, Ranged, correlation, names_of, ranged
@@ -469,7 +469,7 @@ class Case:
         return free_among(self.panel.labelings, background.needs, check_costs(background.costs), background.money)
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Keeping:
         """Which labeling to keep, beside what costs nothing."""
         useful = [follower for follower in self.eligible if follower.useful]
         controls = [control for control in self._control_followers if not self.why_left_out(control)]

@@ -26,7 +26,7 @@ LEAST_RUNS: Final = 6
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Keeping:
     """Which labeling to keep, and what it was held against.
 
     Attributes:
@@ -54,7 +54,7 @@ def verdict(
     runs: int,
     *,
     close: Callable[[Follower, Follower], bool],
-) -> Verdict:
+) -> Keeping:
     """Return which labeling to keep.
 
     Args:
@@ -67,15 +67,15 @@ def verdict(
     costless = [follower for follower in useful if follower.name in free]
     paid = next((follower for follower in useful if follower.name not in free), None)
     if paid is None:
-        return Verdict(costless[0] if costless else None)
+        return Keeping(costless[0] if costless else None)
     rivals = [*costless, *(controls if runs >= LEAST_RUNS else ())]
     rivals.sort(key=lambda follower: -follower.r.value)
     in_the_way = [rival for rival in rivals if close(paid, rival)]
     if not in_the_way:
-        return Verdict(paid, paid, rivals[0] if rivals else None)
+        return Keeping(paid, paid, rivals[0] if rivals else None)
     if costless:
-        return Verdict(costless[0], paid, costless[0], stopped=True)
-    return Verdict(None, paid, in_the_way[0], stopped=True)
+        return Keeping(costless[0], paid, costless[0], stopped=True)
+    return Keeping(None, paid, in_the_way[0], stopped=True)
 
 
 def is_free(name: str, need: Needs | None, costs: pd.DataFrame, money: Money) -> bool:

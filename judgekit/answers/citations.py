@@ -51,7 +51,7 @@ _PART: Final = regex.compile(r"(?P<first>\d+)(?:\s*(?:[-–—~]|to)\s*(?:\D*?)(
 _LONGEST_RANGE: Final = 50
 
 
-class Mark(NamedTuple):
+class CitationMark(NamedTuple):
     """A citation mark: where it stands, and the numbers of the passages that it names, each once."""
 
     start: int
@@ -59,7 +59,7 @@ class Mark(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def marks(text: str) -> Iterator[Mark]:
+def marks(text: str) -> Iterator[CitationMark]:
     """Yield the marks of a text in their order."""
     for found in _MARK.finditer(text):
         numbers: list[int] = []
@@ -70,7 +70,7 @@ def marks(text: str) -> Iterator[Mark]:
             within = range(first, last + 1) if 0 <= last - first <= _LONGEST_RANGE else (first, last)
             numbers += within
         # [0] names no passage, and [1][1] names one once.
-        yield Mark(found.start(), found.end(), tuple(dict.fromkeys(number for number in numbers if number > 0)))
+        yield CitationMark(found.start(), found.end(), tuple(dict.fromkeys(number for number in numbers if number > 0)))
 
 
 def without_marks(text: str) -> str:
