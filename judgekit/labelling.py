@@ -90,6 +90,7 @@ async def label_pool(
         resolved = units
     labels: list[Label] = []
     origins: dict[Origin, int] = {}
+    variant, otherwise = labeler.published_variant, 0
     made_by: list[int] = []  # of each label the place of its origin: a run has a few names and millions of labels
 
     def rows() -> pd.DataFrame:
@@ -113,11 +114,16 @@ async def label_pool(
                 span = spans.get(label.doc_id)
                 if span:
                     label.extra = {**span, **label.extra}
+            if variant:
+                otherwise += labeler.counted_otherwise(unit, of_unit)
             labels.extend(of_unit)
             made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(of_unit)
             if len(labels) >= _KEPT:
                 kept.add(rows())
         table = kept.table(rows())
+    if otherwise:
+        # For 0.4 only: until 0.3 the published scripts' rule was the default.
+        session.note(f"{name}: {otherwise:,} of {total:,} count otherwise under {variant}", once=True)
     # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
     if not any(map(any, origins)):
         table = table.drop_columns(list(_ORIGIN))

@@ -334,9 +334,9 @@ class Text:
 
     def holds(self, answer: Text) -> bool:
         """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
-        if not answer._has_digits:
+        if not answer.has_digits:
             return self._plain.holds(answer._plain)
-        if not self._has_digits:
+        if not self.has_digits:
             return False
         # An ordinal is no number of its own, and in a date it has lost its ending.
         if answer._is_ordinal and self._plain.holds(answer._plain):
@@ -352,8 +352,14 @@ class Text:
         return self._plain.probe
 
     @_Once
-    def _has_digits(self) -> bool:
+    def has_digits(self) -> bool:
+        """Whether a digit stands in it."""
         return _DIGIT.search(self._source) is not None
+
+    @_Once
+    def has_marks(self) -> bool:
+        """Whether typographic marks are folded in it."""
+        return not self._source.isascii() and _MARK.search(self._source) is not None
 
     @_Once
     def _digits(self) -> bytes:

@@ -146,6 +146,15 @@ class Labeler(Spelled):
     def _asks(self) -> bool:
         return type(self).requests is not Labeler.requests
 
+    @property
+    def published_variant(self) -> str:
+        """The spelling of the variant that labels as published scripts do; empty where there is none, or this is it."""
+        return ""
+
+    def counted_otherwise(self, unit: Unit, labels: Sequence[Label], /) -> int:
+        """Return how many labels of a unit the `published_variant` gives another value."""
+        return 0
+
     def bound(self, context: Context | None) -> Self:
         """Return it ready for use.
 

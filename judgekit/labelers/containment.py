@@ -89,6 +89,35 @@ class Containment(Labeler):
             labels.append(label)
         return labels
 
+    @property
+    def published_variant(self) -> str:
+        """The spelling by tokens, which was the default until 0.3."""
+        return "" if self.norm == "squad" else str(replace(self, norm="squad").spec)
+
+    def counted_otherwise(self, unit: Unit, labels: Sequence[Label], /) -> int:
+        """Return how many labels of a unit are others by tokens."""
+        by_tokens = self._by_tokens
+        phrases, _ = by_tokens._phrases(unit.query)
+        own, _ = self._phrases(unit.query)
+        if not (phrases and own):
+            return len(labels) if bool(phrases) != bool(own) else 0
+        count = 0
+        with_number = any(phrase.has_digits for phrase, _ in own)
+        with_mark = any(phrase.has_marks for phrase, _ in own)
+        rendering, prepared = self.rendering, self._prepared
+        for doc, label in zip(unit.docs, labels, strict=True):
+            rendered = render(doc, rendering)
+            text = prepared(rendered)
+            # Elsewhere both variants look for the same tokens.
+            if with_mark or text.has_marks or (with_number and text.has_digits):
+                tokens = by_tokens._prepared(rendered)
+                count += any(tokens.holds(phrase) for phrase, _ in phrases) != (label.relevance == 1.0)
+        return count
+
+    @cached_property
+    def _by_tokens(self) -> Containment:
+        return replace(self, norm="squad")
+
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
         shown = doc if self.rendering == "title+text" else replace(doc, title="")

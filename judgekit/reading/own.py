@@ -83,8 +83,8 @@ class Shown:
         matches = list(_WORD.finditer(text))
         words = _folded(text)
         run = 0
-        for place, word in enumerate(words):
-            run = run + 1 if word in self.words else 0
+        for place, said in enumerate(words):
+            run = run + 1 if said in self.words else 0
             if run < _SPAN:
                 continue  # most spans hold a word that was not shown
             start, end = matches[place - _SPAN + 1].start(), matches[place].end()

@@ -132,3 +132,21 @@ def test_a_result_says_of_how_many_answers_the_published_rule_differs(judgekit, 
     assert "em: 2 of 3 count otherwise under em(norm=squad)" in said.err
     assert "accuracy:" not in said.err
     assert "count otherwise" not in judgekit(*common, "--metric", "em(norm=squad)", code=0).err
+
+
+def test_labels_say_of_how_many_pairs_the_rule_by_tokens_differs(judgekit, folder):
+    (folder / "asked.jsonl").write_text(
+        '{"query_id": "q1", "text": "How far?", "answers": ["3"]}\n'
+        '{"query_id": "q2", "text": "Who?", "answers": ["Ann"]}\n'
+    )
+    (folder / "texts.jsonl").write_text(
+        '{"doc_id": "d1", "text": "3,500 km"}\n{"doc_id": "d2", "text": "Ann, 3 times"}\n'
+    )
+    (folder / "found.csv").write_text("query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d1,2\nq2,d2,1\n")
+    files = ["--queries", "asked.jsonl", "--docs", "texts.jsonl", "--run", "found.csv"]
+    said = judgekit("label", "containment", *files, "--out", "found.qrels", code=0)
+    assert "containment: 1 of 4 count otherwise under containment(norm=squad)" in said.err
+    assert (
+        "count otherwise"
+        not in judgekit("label", "containment(norm=squad)", *files, "--out", "other.qrels", code=0).err
+    )

@@ -133,3 +133,22 @@ def test_the_variant_of_the_published_scripts_finds_tokens() -> None:
         assert label("containment(norm=squad)", [answer], text) == 1
     for answer, text in (("−5", "-5 degrees"), ("O'Brien", "by O’Brien"), ("May 18, 2018", "18 May 2018")):
         assert label("containment(norm=squad)", [answer], text) == 0
+
+
+TEXTS = [
+    *("3,500 of them", "3 of them", "-5 degrees", "5 degrees", "in 2018", "O’Brien wrote it", "O'Brien wrote it"),
+    *("12% of it", "no number", "10\u202f000 people", "1914–1918", "東京都", "C++ and C#"),
+]
+
+
+@given(
+    st.lists(st.sampled_from(["3", "5", "O'Brien", "2018", "12", "1914-1918", "C", "yes", "京都", "10000"]), max_size=3)
+)
+def test_labels_that_count_otherwise_are_those_that_the_variant_by_tokens_gives_another_value(answers):
+    unit = Unit(Query("q", "?", tuple(answers)), tuple(Doc(str(place), text) for place, text in enumerate(TEXTS)))
+    ours, by_tokens = build("containment", Here()), build("containment(norm=squad)", Here())
+    labels = checked(ours, unit, [])
+    others = checked(by_tokens, unit, [])
+    differ = sum(one.relevance != other.relevance for one, other in zip(labels, others, strict=True))
+    assert ours.counted_otherwise(unit, labels) == differ
+    assert (ours.published_variant, by_tokens.published_variant) == ("containment(norm=squad)", "")
