@@ -49,6 +49,18 @@ def links(page: Outline) -> set[str]:
     return {value for tag, name, value in page.attributes if tag == "a" and name == "href"}
 
 
+@pytest.mark.parametrize(("runs", "shown"), [(7, False), (8, True)])
+def test_the_system_level_is_shown_from_eight_runs_on(runs, shown):
+    results = make_results()
+    facts = dataclasses.replace(results.facts, runs=(results.facts.runs[0],) * runs)
+    whole = drawn(facts=facts).whole
+    assert ("system level" in whole) == shown
+    assert "within-query level" in whole
+    # A table of means has no other level.
+    means = results.comparison[results.comparison["level"] == "system"]
+    assert "system level" in drawn(comparison=means, facts=facts).whole
+
+
 def test_every_id_is_unique_and_every_anchor_leads_somewhere(page):
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
@@ -134,7 +146,7 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert places == sorted(places)
     assert ["judge", "erag", "-0.120", "[-0.160, -0.080]", "t", "< 0.001", "0.001", "300"] in page.rows
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in page.rows
-    assert text.count("<p>Each cell: concordance") == 3, "one table for each level"
+    assert text.count("<p>Each cell: concordance") == 2, "one table for each level that is shown"
     assert "Each run on its own" in page.whole
     within = "Over questions, within a run: not which run is better."
     assert within in page.whole
