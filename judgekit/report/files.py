@@ -152,8 +152,12 @@ def _plain(value: Any) -> Any:
     """Return what of the model is not JSON as what is: NaN of a table as null, infinity as a text."""
     if isinstance(value, pd.DataFrame):
         columns = {str(name): _KINDS.get(value[name].dtype.kind, "str") for name in value.columns}
-        plain = value.astype("object").replace({math.inf: "inf", -math.inf: "-inf"}).where(value.notna(), None)
-        return {"columns": columns, "rows": plain.to_numpy().tolist()}
+        # In NumPy: pandas 2 guesses types anew where it replaces values of any type.
+        plain = value.astype("object").to_numpy(copy=True)
+        plain[value.isna().to_numpy()] = None
+        for number in (math.inf, -math.inf):
+            plain[plain == number] = str(number)
+        return {"columns": columns, "rows": plain.tolist()}
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return value.item() if isinstance(value, np.generic) else dict(value)
