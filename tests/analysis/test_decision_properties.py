@@ -101,7 +101,7 @@ def decided(experiment: tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]
     return compare(*data, rules=Rules(resamples=100), **known)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(experiments())
 @example(prefixed())
 def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:

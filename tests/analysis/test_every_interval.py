@@ -158,7 +158,7 @@ def check(tallies: dict[str, Tally]) -> None:
 
 
 ROUNDS = [
-    pytest.param(((30, 200),), id="few"),
+    pytest.param(((30, 100),), id="few"),
     pytest.param(((15, 1000), (30, 1000), (150, 1000)), marks=pytest.mark.many, id="many"),
 ]
 
@@ -243,7 +243,7 @@ def of_all(world: Panel, resamples: Resamples) -> Iterator[tuple[str, Estimate]]
 
 
 @pytest.mark.parametrize(
-    "sizes", [pytest.param((40, 80), id="few"), pytest.param((40, 1000), marks=pytest.mark.many, id="many")]
+    "sizes", [pytest.param((40, 40), id="few"), pytest.param((40, 1000), marks=pytest.mark.many, id="many")]
 )
 @pytest.mark.parametrize("name", PANELS)
 @one_thread
@@ -279,7 +279,7 @@ def test_coefficients_their_differences_and_gains(name: str, sizes: tuple[int, i
     check(tallies)
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(200, id="few"), pytest.param(3000, marks=pytest.mark.many, id="many")])
+@pytest.mark.parametrize("rounds", [pytest.param(100, id="few"), pytest.param(3000, marks=pytest.mark.many, id="many")])
 @pytest.mark.parametrize("differ", [0, 1, 2.2, 3, 5])
 def test_agreement(differ: float, rounds: int) -> None:
     """Of 40 queries with three pairs each the two differ on so many pairs, relevant or not."""
@@ -308,7 +308,7 @@ def contest(n: int, differ: float, rng: np.random.Generator) -> Contest:
     return Contest(("a", "b", "c"), counts, machine.astype(float), machine, rng.random(len(machine)))
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(15, id="few"), pytest.param(300, marks=pytest.mark.many, id="many")])
+@pytest.mark.parametrize("rounds", [pytest.param(8, id="few"), pytest.param(300, marks=pytest.mark.many, id="many")])
 @pytest.mark.parametrize("differ", [1, 5, 60, 240])
 @one_thread
 def test_the_looks_of_people_at_pairs(differ: float, rounds: int) -> None:
