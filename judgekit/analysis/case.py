@@ -140,6 +140,7 @@ class Case:
         background: facts that the tables do not hold.
         declared: what the outcome is, and on which scale.
         constructed: labelings whose labels are the outcome by construction.
+        holding: labelings whose labels hold the quality of the answers of some of these runs.
         closed_book: quality without documents, shape (Q,); None where it is not known.
         kinds: which queries are of a kind, by its name.
         unchecked: whether answers were imported without saying which documents they were made from.
@@ -159,6 +160,7 @@ class Case:
     background: Background
     declared: DeclaredOutcome = field(default_factory=DeclaredOutcome)
     constructed: frozenset[str] = frozenset()
+    holding: frozenset[str] = frozenset()
     closed_book: Floats | None = None
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     unchecked: bool = False
@@ -287,6 +289,8 @@ class Case:
                 continue
             if name in self.constructed:
                 excluded[name] = "its labels are the outcome by construction"
+            elif name in self.holding:
+                excluded[name] = "its labels hold the quality of answers of these runs"
             elif labeling not in self.panel.joint:
                 excluded[name] = f"it has no value in {self.panel.cost[labeling]:.0%} of the cases"
             elif reason:

@@ -456,10 +456,8 @@ class _Comparing:
         for kind in sorted(set(self.kinds.values())):
             standing = inputs.rows.of_kind(self.kinds, kind)
             kinds[kind] = np.array([query in standing for query in inputs.queries])
-        constructed = []
-        for name in panel.labelings:
-            if work.flagger.is_outcome(panel, name) or work.flagger.own_lists(panel, name):
-                constructed.append(name)
+        constructed = [name for name in panel.labelings if work.flagger.is_outcome(panel, name)]
+        holding = [name for name in panel.labelings if work.flagger.own_lists(panel, name)]
         rows = _of_cell(quality, cell)
         unchecked = "contexts" in rows and (rows["contexts"] == UNCHECKED).any()
         case = Case(
@@ -471,6 +469,7 @@ class _Comparing:
             background=self.background,
             declared=self.outcome,
             constructed=frozenset(constructed),
+            holding=frozenset(holding),
             closed_book=inputs.closed_book.get((panel.metric, cell.model)),
             kinds=kinds,
             unchecked=bool(unchecked),

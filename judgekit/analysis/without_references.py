@@ -7,7 +7,6 @@ from typing import Final
 
 from judgekit.analysis.case import Case, Follower
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.analysis.wording import correlation, ranged
 
@@ -61,7 +60,6 @@ def _compared(case: Case, own: Follower, given: Follower) -> Claim:
         against=given.name,
         **lead._asdict(),
         shown=enough,
-        qualifies=KEEP,
     )
 
 
