@@ -1,8 +1,8 @@
 """Record the replies that the demo replays: ``python -m examples.sample.record --base-url http://127.0.0.1:8000/v1``.
 
-Asks a server everything that the sample's experiment asks, as the endpoint ``recorded:`` would be asked, so that the
+Asks a server everything that the sample's experiments ask, as the endpoint ``recorded:`` would be asked, so that the
 identities do not depend on the server's address. What is recorded already is kept, since the same request to the same
-model has the same reply, and what the experiment no longer asks is dropped. Delete the file to record all of it anew.
+model has the same reply, and what no experiment asks any more is dropped. Delete the file to record all of it anew.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgekit.client.session import Session
-from judgekit.client.stages import AllStages
+from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import run_sync
 from judgekit.client.transports import KEY, RECORDING, HttpTransport, Line, RecordedTransport, recorded
 from judgekit.data.streams import write_atomic
@@ -25,7 +25,7 @@ from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked
 from judgekit.job import everything
 from judgekit.progress import Event
-from judgekit.sample import EXPERIMENT
+from judgekit.sample import EXPERIMENT, LABELERS
 from judgekit.wire.types import Endpoint, Failure, Reply
 
 __all__ = ["main", "record", "write"]
@@ -67,19 +67,22 @@ def write(path: Path, server: Mapping[str, Any], lines: Mapping[str, Line], repl
     write_atomic(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [server, *ordered]))
 
 
-async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECORDING) -> int:
-    """Record what an experiment asks."""
-    prepared = prepare(experiment)
+async def record(base_url: str, experiments: Sequence[Path] = (EXPERIMENT, LABELERS), path: Path = RECORDING) -> int:
+    """Record what experiments ask."""
+    stages: dict[str, Callable[[], Iterator[StageUnit]]] = {}
+    for experiment in experiments:
+        for stage, units in asked(prepare(experiment)).items():
+            stages[f"{experiment.stem}: {stage}"] = units
     replies: dict[str, Reply] = {}
     async with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
         server, lines = recorded(path)
         try:
-            async for _, outcomes in session.resolve(everything(asked(prepared)), AllStages(), "record"):
+            async for _, outcomes in session.resolve(everything(stages), AllStages(), "record"):
                 for outcome in outcomes:
                     if isinstance(outcome, Failure):
                         raise EndpointError(f"a request failed: {outcome.reason}")
                     replies[outcome.key] = outcome
-            lines = {}  # of these, the experiment asked for what is among the replies
+            lines = {}  # of these, the experiments asked for what is among the replies
         finally:
             write(path, server if lines else {}, lines, replies.values())
     return len(replies)

@@ -55,8 +55,10 @@ Overwrite = Annotated[
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("judgekit-demo"),
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")] = None,
     overwrite: Overwrite = False,
+    *,
+    labelers: Annotated[bool, typer.Option("--labelers", help="Compare every labeler instead: nine of them.")] = False,
 ) -> None:
     """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key.
 
@@ -64,15 +66,18 @@ def demo(
 
     Examples:
         judgekit demo
+        judgekit demo --labelers
     """
     from judgekit.client.asking import Asking
     from judgekit.experiment.run import run as run_experiment
-    from judgekit.sample import EXPERIMENT, write_tutorial
+    from judgekit.sample import EXPERIMENT, LABELERS, write_tutorial
 
+    experiment, name = (LABELERS, "judgekit-labelers") if labelers else (EXPERIMENT, "judgekit-demo")
+    out = out or Path(name)
     with progress() as draw:
         # The demo's replies stay out of the user's own store, which holds what was paid for.
         asking = Asking(cache=out / "cache", progress=draw)
-        outcome = run_experiment(EXPERIMENT, out=out, overwrite=overwrite, asking=asking)
+        outcome = run_experiment(experiment, out=out, overwrite=overwrite, asking=asking)
     write_tutorial(out / "tutorial")
     _show(outcome)
 

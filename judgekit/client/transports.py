@@ -287,6 +287,10 @@ class RecordedTransport(Transport):
                 " settings set base_url to the address of a server"
             )
         _, text, finish_reason, prompt_tokens, completion_tokens = line
+        if endpoint.scores:
+            result = {"index": 0, "relevance_score": float(text)}
+            scored = {**self._server, "results": [result], "usage": {"prompt_tokens": prompt_tokens}}
+            return 200, {}, json.dumps(scored).encode()
         reply = {
             **self._server,
             "id": f"recorded-{key}",

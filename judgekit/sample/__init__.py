@@ -1,4 +1,4 @@
-"""The bundled sample experiment: questions, passages, provenance, six runs, an experiment file. See its README.md.
+"""The bundled sample: questions, passages, provenance, six runs, two experiment files. See its README.md.
 
 The texts were written for judgekit. It needs no server: the replies of a small real model are recorded beside it.
 """
@@ -7,10 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-__all__ = ["EXPERIMENT", "write_tutorial"]
+__all__ = ["EXPERIMENT", "LABELERS", "write_tutorial"]
 
 EXPERIMENT: Final = Path(__file__).with_name("experiment.toml")
 """The experiment file of the sample; the data lie beside it."""
+
+LABELERS: Final = EXPERIMENT.with_name("labelers.toml")
+"""The experiment file that compares every labeler on the same data."""
 
 _TUTORIAL: Final = {
     "questions.jsonl": "queries.jsonl",

@@ -39,20 +39,20 @@ def said(text: str, model: str = "m") -> Scripted:
 def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
-    assert run_sync(record(fault_server.base_url, experiment, path)) == len(fault_server.seen) == 4
+    assert run_sync(record(fault_server.base_url, [experiment], path)) == len(fault_server.seen) == 4
     first = recorded(path)
     assert first[0]["model"] == "m"
     edited(experiment.with_name("docs.jsonl"), "Rome", "Rome!")
     fault_server.answer = lambda body, seen: error(400, "No.", code="x")
     with pytest.raises(EndpointError):
-        run_sync(record(fault_server.base_url, experiment, path))
+        run_sync(record(fault_server.base_url, [experiment], path))
     assert recorded(path) == first, "a recording that ends early loses no reply"
     fault_server.answer = lambda body, seen: said("Yes", model="other")
     with pytest.raises(EndpointError, match="two models"):
-        run_sync(record(fault_server.base_url, experiment, path))
+        run_sync(record(fault_server.base_url, [experiment], path))
     assert recorded(path) == first
     fault_server.answer = lambda body, seen: said("Yes")
     asked = len(fault_server.seen)
-    assert run_sync(record(fault_server.base_url, experiment, path)) == 4
+    assert run_sync(record(fault_server.base_url, [experiment], path)) == 4
     assert len(fault_server.seen) == asked + 1
     assert len(set(first[1]) & set(recorded(path)[1])) == 3

@@ -17,11 +17,12 @@ from judgekit.sample import EXPERIMENT
 from judgekit.store.replies import Store
 
 
-def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo, demo_cache):
+def test_every_reply_that_the_demo_needs_is_recorded(demo, demo_cache):
+    """That none is recorded besides is tested where both experiments have run: test_labelers.py."""
     assert demo.missing == ()
     with closing(Store(demo_cache)) as store:
         asked = {key[:16] for key, _ in store.texts()}
-    assert asked == set(recorded()[1])
+    assert asked <= set(recorded()[1])
 
 
 def test_the_report_says_whose_replies_these_are(demo):
