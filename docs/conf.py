@@ -25,6 +25,7 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
+napoleon_use_ivar = True  # an attribute that is a function would else be described twice
 default_role = "code"
 
 linkcheck_timeout = 10
