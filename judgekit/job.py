@@ -25,8 +25,12 @@ from judgekit.errors import UsageError
 from judgekit.progress import Event
 
 if TYPE_CHECKING:
+    from judgekit.client.batch.files import BatchExport
+    from judgekit.client.batch.service import Fetched
     from judgekit.client.session import Session
     from judgekit.client.waves import Lookup, Plan
+    from judgekit.store.replies import Store
+    from judgekit.wire.types import Endpoint
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,6 +95,47 @@ class Job(Generic[T]):
         asking = self.asking.within(budget_of(self.asking.budget, number, of))
         forget_unread(units(), asking)
         return with_session(answered, asking, (number, of))
+
+    def submit(self) -> BatchExport:
+        """Have the requests that the store lacks asked by their endpoints' batch services, usually at half the price.
+
+        Nothing is written: once the replies are fetched, the job itself finds them in the store. Replies may lead to
+        further requests; submit again then. What is under way is not submitted twice.
+
+        Raises:
+            UsageError: an endpoint has no batch service.
+            EndpointError: a service refused the requests.
+        """
+        from judgekit.client.batch.service import submit
+
+        forget_unread(everything(self.asks), self.asking)
+        with self._store() as store:
+            return submit(store, everything(self.asks), AllStages(), self._submitted_to(store))
+
+    def fetch(self) -> list[Fetched]:
+        """Import the replies of batches that have ended into the store, and say how far the others are.
+
+        Raises:
+            EndpointError: a service refused to tell.
+        """
+        from judgekit.client.batch.service import fetch
+
+        with self._store() as store:
+            return list(fetch(store, self._submitted_to(store)))
+
+    def _store(self) -> closing[Store]:
+        from judgekit.store.replies import Store, default_store_path
+
+        path = default_store_path() if self.asking.cache is None else self.asking.cache
+        return closing(Store(path))
+
+    def _submitted_to(self, store: Store) -> list[Endpoint]:
+        """Return the endpoints that it asks and that work on batches."""
+        from judgekit.client.batch.service import working_on
+        from judgekit.client.waves import wanted
+
+        requests = wanted(everything(self.asks), AllStages(), store.get_many)
+        return working_on(store, (request.endpoint for request in requests))
 
     def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Job[T]:
         """Return the job that writes its result, too, into files of which the command says where they lie."""

@@ -260,6 +260,13 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
         yield unsent
 
 
+def wanted(units: Iterable[U], program: Program[U], lookup: Lookup) -> Iterator[Request]:
+    """Yield all requests, as far as a store's replies lead to them; one that several units share is yielded again."""
+    source = iter(units)
+    while jobs := begin(islice(source, CHUNK), program):
+        yield from follow(jobs, program, lookup).wanted.values()
+
+
 def planned(units: Iterable[U], program: Program[U], lookup: Lookup) -> Plan:
     """Count what a stage would take against a store."""
     plan = Plan()

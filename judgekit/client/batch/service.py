@@ -121,6 +121,20 @@ def _by_endpoint(store: Store, endpoints: Iterable[Endpoint]) -> dict[Endpoint, 
     return submitted
 
 
+def working_on(store: Store, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    """Return those of the endpoints that have batches of this store; looks no further once all batches have one."""
+    open_ = {(submission.endpoint, submission.model) for submission in _noted(store)}
+    found: list[Endpoint] = []
+    # Whoever asks goes through all requests, which takes long: most jobs ask one endpoint, and their first names it.
+    source = iter(endpoints)
+    while open_ and (endpoint := next(source, None)) is not None:
+        whom = endpoint.identity, endpoint.model
+        if whom in open_:
+            open_.discard(whom)
+            found.append(endpoint)
+    return found
+
+
 def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Iterable[Endpoint]) -> BatchExport:
     """Upload the requests that the store lacks, and have them asked as batches."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
