@@ -294,7 +294,8 @@ def _commands(command: Any, name: str) -> Iterator[str]:
         if command.examples:
             yield "```bash\n" + "\n".join(command.examples) + "\n```\n"
     for sub, one in getattr(command, "commands", {}).items():
-        yield from _commands(one, f"{name} {sub}")
+        if not one.hidden:  # spellings of earlier releases
+            yield from _commands(one, f"{name} {sub}")
 
 
 def command_line() -> str:

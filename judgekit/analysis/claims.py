@@ -146,6 +146,12 @@ def further(claims: Sequence[Claim]) -> list[str]:
     return [claim.sentence for claim in claims if id(claim) not in said]
 
 
+def recorded(claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return claims as plain values, for JSON: their text, its lines by title, and each claim."""
+    lines = lines_of(claims)
+    return {"text": wrapped(lines), "lines": dict(lines), "claims": list(plain(claims))}
+
+
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
     """Return a row for each claim, columns of `CLAIMS`."""
     return pd.DataFrame([asdict(claim) for claim in claims], columns=list(CLAIMS.columns)).astype({"shown": "int64"})

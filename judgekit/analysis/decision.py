@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.case import Case
-from judgekit.analysis.claims import BASED_ON, Claim, about_all, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.claims import BASED_ON, Claim, about_all, claims_table, further, lines_of, recorded, wrapped
 from judgekit.analysis.controls import controls
 from judgekit.analysis.costs import ON_COSTS
 from judgekit.analysis.failing import ON_QUESTIONS_THAT_FAIL
@@ -132,7 +132,7 @@ class Decision(NotebookRepr):
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        return {"text": self.text, "lines": dict(self.lines), "claims": list(plain(self.claims))}
+        return recorded(self.claims)
 
     def __repr__(self) -> str:
         return self.text

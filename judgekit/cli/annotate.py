@@ -11,7 +11,8 @@ import typer
 from judgekit.console.help import group
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import expanded
-from judgekit.console.printing import leave, note, say, show
+from judgekit.console.printing import note, records, say, show
+from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
@@ -306,19 +307,34 @@ def build(
     from judgekit.experiment import build as builds
     from judgekit.people.final import SHOWN
 
-    built = asked.carry_out(builds.build, source, labeling, people=people, out=out, accept_empty=accept_empty)
-    counts = built.labels["source"].value_counts().to_dict()
-    told = [f"{count:,} by {name}" for name, count in counts.items() if name]
-    say(f"{len(built.labels):,} pairs of {built.labels['query_id'].nunique():,} queries: {', '.join(told)}")
-    shown = built.agreement
-    if len(shown):
-        say("Agreement with people. On relevance: what each side declares relevant:")
-        _show_agreement(shown[shown["coefficient"].isin(SHOWN)])
-    say(*built.sentences)
-    note(*built.notes)
-    say(*map(str, built.files))
+    built = asked.carry_out("build", builds.build, source, labeling, people=people, out=out, accept_empty=accept_empty)
+    counts = {name: n for name, n in built.labels["source"].value_counts().to_dict().items() if name}
+    queries = built.labels["query_id"].nunique()
+
+    def shown() -> None:
+        told = [f"{count:,} by {name}" for name, count in counts.items()]
+        say(f"{len(built.labels):,} pairs of {queries:,} queries: {', '.join(told)}")
+        if len(built.agreement):
+            say("Agreement with people. On relevance: what each side declares relevant:")
+            _show_agreement(built.agreement[built.agreement["coefficient"].isin(SHOWN)])
+        say(*built.sentences, *map(str, built.files))
+
     # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
-    leave(built.labeling.table, "labels", out / builds.LABELS)
+    missing, last = missing_of(built.labeling.table, "labels", out / builds.LABELS)
+    CommandResult(
+        shown,
+        record={
+            "pairs": len(built.labels),
+            "queries": queries,
+            "counts": counts,
+            "agreement": records(built.agreement),
+            "sentences": built.sentences,
+        },
+        files=built.files,
+        warnings=built.notes,
+        missing=missing,
+        last=last,
+    ).end("build", as_json=asked.as_json)
 
 
 def _show_agreement(table: pd.DataFrame, *names: str) -> None:

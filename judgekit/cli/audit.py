@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from judgekit.console.jobs import JobOptions
-from judgekit.console.printing import console, grid, note, say
+from judgekit.console.printing import console, grid, records, say
+from judgekit.console.results import CommandResult
 
 
 def audit(
@@ -39,13 +40,19 @@ def audit(
     from judgekit.jobs.audit import flow
 
     probes = probe or []
-    audited = asked.carry_out(flow.audit, results, probes=probes, reference=reference)
-    for labeling, numbers in audited.numbers.items():
-        flags = ", ".join(audited.flags(labeling)) or "nothing is flagged"
-        console().print(f"\n{labeling}: {flags}", style="bold", markup=False)
-        rows = [(number.check, number.subject, number.statistic, str(number), number.finding) for number in numbers]
-        grid(["check", "of", "what", "value", "what it does to the verdict"], rows)
-    note(*audited.notes)
+    audited = asked.carry_out("audit", flow.audit, results, probes=probes, reference=reference)
+    table, page = results / "audit.csv", results / "report.html"
+    warnings = [*audited.notes]
     if not probes:
-        note("The labelers were not probed: add --probe all, and count its requests with --dry-run.")
-    say(f"table:  {results / 'audit.csv'}", f"report: {results / 'report.html'}")
+        warnings.append("The labelers were not probed: add --probe all, and count its requests with --dry-run.")
+
+    def shown() -> None:
+        for labeling, numbers in audited.numbers.items():
+            flags = ", ".join(audited.flags(labeling)) or "nothing is flagged"
+            console().print(f"\n{labeling}: {flags}", style="bold", markup=False)
+            rows = [(number.check, number.subject, number.statistic, str(number), number.finding) for number in numbers]
+            grid(["check", "of", "what", "value", "what it does to the verdict"], rows)
+        say(f"table:  {table}", f"report: {page}")
+
+    record = {"numbers": records(audited.table), "flags": {name: audited.flags(name) for name in audited.numbers}}
+    CommandResult(shown, record, files=[table, page], warnings=warnings).end("audit", as_json=asked.as_json)

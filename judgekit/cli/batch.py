@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,19 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgekit.console.batches import fetched_batches, imported_files, submitted_batches
 from judgekit.console.help import group
-from judgekit.console.printing import opened_store, say
+from judgekit.console.options import AsJson
+from judgekit.console.printing import note, opened_store, say
+from judgekit.console.results import CommandResult
 
 if TYPE_CHECKING:
-    from judgekit.client.batch.files import BatchImport
-    from judgekit.client.batch.service import Fetched
     from judgekit.client.stages import AllStages, StageUnit
     from judgekit.experiment.file import Config
     from judgekit.job import Asks
     from judgekit.store.replies import Store
 
 batch = group(
-    "Send requests as batches: to a batch service, or as OpenAI batch files (also for `vllm run-batch`).", name="batch"
+    "Write requests as OpenAI batch files, also for `vllm run-batch`, and import what comes back.", name="batch"
 )
 
 Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
@@ -64,6 +66,7 @@ def batch_export(
     experiment: Experiment,
     out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write (.jsonl).")] = Path("batch.jsonl"),
     labeling: LabelingOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the requests without a stored reply as OpenAI batch files. Sends nothing.
 
@@ -75,81 +78,58 @@ def batch_export(
 
     with _opened(experiment, labeling, keys=False) as (_, store, units, program):
         found = export_batch(store, units, program, out)
-    files = [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
-    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *files)
+    told = [f"{found.requests:,} requests written, {found.cached:,} are in the store"]
+    told += [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
     if found.again:
-        say(f"{found.again:,} of them were exported before and have no reply yet; do not send both files")
+        told.append(f"{found.again:,} of them were exported before and have no reply yet; do not send both files")
     if found.at_least and found.requests:
-        say("Replies may lead to more requests: import them, then export again.")
+        told.append("Replies may lead to more requests: import them, then export again.")
+    exported = {
+        "requests": found.requests,
+        "cached": found.cached,
+        "again": found.again,
+        "at_least": found.at_least,
+    }
+    result = CommandResult(lambda: say(*told), {"exported": exported}, [*found.files])
+    result.end("batch export", as_json=as_json)
 
 
-@batch.command("submit")
+@batch.command("submit", hidden=True)
 def batch_submit(experiment: Experiment, labeling: LabelingOption = None) -> None:
-    """Submit the requests without a stored reply to endpoints with OpenAI's batch service.
-
-    This costs money. Requests in a batch that is still open are not submitted again, but a run in the meantime does ask
-    them.
-
-    Examples:
-        judgekit batch submit experiment.toml
-    """
+    """Submit the requests without a stored reply to endpoints with OpenAI's batch service: the way of 0.3."""
     from judgekit.client.batch.service import submit
 
+    _is_now("submit", experiment, labeling)
     with _opened(experiment, labeling, keys=True) as (config, store, units, program):
         found = submit(store, units, program, config.servers().values())
-    say(
-        f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
-        f" {found.under_way:,} were submitted before"
-    )
-    if found.at_least and found.requests:
-        say("Replies may lead to more requests: fetch them, then submit again.")
+    submitted_batches(found).end("batch", as_json=False)
 
 
-@batch.command("fetch")
+@batch.command("fetch", hidden=True)
 def batch_fetch(experiment: Experiment) -> None:
-    """Show the progress of submitted batches, and import the replies of finished ones.
-
-    Examples:
-        judgekit batch fetch experiment.toml
-    """
+    """Show the progress of submitted batches, and import the replies of finished ones: the way of 0.3."""
     from judgekit.client.batch.service import fetch
     from judgekit.experiment.file import load
 
+    _is_now("fetch", experiment, None)
     with opened_store(readonly=False) as store:
-        missing, fetched = 0, list(fetch(store, load(experiment).servers().values()))
-    if not fetched:
-        say("no submitted batch is waiting to be fetched")
-    for result in fetched:
-        say(_progress(result))
-        for imported in result.imports:
-            missing += _imported(imported)
-        missing += len(result.problems)
-    if missing:
-        raise typer.Exit(1)
+        fetched = list(fetch(store, load(experiment).servers().values()))
+    fetched_batches(fetched).end("batch", as_json=False)
 
 
-def _progress(fetched: Fetched) -> str:
-    submission = fetched.submission
-    whom = f"{submission.batch or submission.file} ({submission.model} at {fetched.endpoint.name})"
-    if fetched.batch is None:
-        return f"{whom}: unknown to the service; `judgekit batch submit` submits it again"
-    counts, total = fetched.batch.request_counts, f"{len(submission.keys):,}"
-    done = f"{counts.completed:,} of {total} done, {counts.failed:,} failed" if counts else f"0 of {total} done"
-    return "\n  ".join([f"{whom}: {fetched.batch.status}, {done}", *fetched.problems])
-
-
-def _imported(imported: BatchImport) -> int:
-    """Say what was imported; return how many requests have no reply."""
-    say(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
-    for line, key, reason in imported.failed:
-        say(f"  line {line}: no reply to {key[:12]}: {reason}")
-    for line, key in imported.unknown:
-        say(f"  line {line}: {key[:12]} was not exported from this store")
-    return len(imported.failed) + len(imported.unknown)
+def _is_now(what: str, experiment: Path, labeling: str | None) -> None:
+    """Say what to write in place of a command of 0.3."""
+    job = "run" if labeling is None else "build"
+    more = "" if labeling is None else f" --labeling {shlex.quote(labeling)}"
+    new = f"judgekit {job} {shlex.quote(str(experiment))}{more} --batch {what}"
+    note(f"`judgekit batch {what}` goes with 0.5: write `{new}`, or --batch {what} with any command that asks")
 
 
 @batch.command("import")
-def batch_import(file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")]) -> None:
+def batch_import(
+    file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")],
+    as_json: AsJson = False,
+) -> None:
     """Import result files into the store; their lines may be in any order.
 
     Examples:
@@ -157,11 +137,6 @@ def batch_import(file: Annotated[list[Path], typer.Argument(help="Result files o
     """
     from judgekit.client.batch.files import import_batch
 
-    failed = 0
     with opened_store(readonly=False) as store:
-        for path in file:
-            imported = import_batch(store, path)
-            say(f"{path}:")
-            failed += _imported(imported)
-    if failed:
-        raise typer.Exit(1)
+        found = [(str(path), import_batch(store, path)) for path in file]
+    imported_files(found).end("batch import", as_json=as_json)

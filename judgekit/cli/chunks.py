@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import named
+from judgekit.console.options import AsJson, named
 from judgekit.console.printing import made_from, note, say
+from judgekit.console.results import CommandResult
 from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
@@ -26,6 +27,8 @@ def chunks(
     pages: Annotated[Path, typer.Argument(help="Pages: page_id (or doc_id), text.")],
     docs: Annotated[list[Path], typer.Argument(help="Documents cut from the pages; one file for each cut.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Documents with their spans, to write (.jsonl).")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Locate documents on their pages, so that evidence counts once in any chunking.
 
@@ -53,10 +56,14 @@ def chunks(
     write_manifest(manifest_path(out), made_from({"pages": pages}, read), [out])
     told = f"{placed.exact + placed.alike:,} of {len(placed.docs):,} documents have a span"
     alike = f", {placed.alike:,} of them by similar text" if placed.alike else ""
-    say(f"{told}{alike}", f"docs: {out}")
     lacking = [f"{doc_id} has no span: {why}" for doc_id, why in placed.unplaced.items()]
     more = [f"{len(lacking) - _SHOWN:,} more documents have no span"] if len(lacking) > _SHOWN else []
-    note(*lacking[:_SHOWN], *more)
+    CommandResult(
+        show=lambda: say(f"{told}{alike}", f"docs: {out}"),
+        record={"docs": len(placed.docs), "exact": placed.exact, "alike": placed.alike, "unplaced": placed.unplaced},
+        files=[out],
+        warnings=[*lacking[:_SHOWN], *more],
+    ).end("chunks", as_json=as_json)
 
 
 def carry(
@@ -72,6 +79,7 @@ def carry(
     share: Annotated[
         float, typer.Option(help="Part of a relevant document that a new one must hold to be relevant.")
     ] = 0.9,
+    as_json: AsJson = False,
 ) -> None:
     """Carry labels to documents that were cut anew; what is not known there stays unlabelled.
 
@@ -102,13 +110,26 @@ def carry(
     inputs["qrels"] = replace(inputs["qrels"], inputs={})
     note(*mismatches(inputs))
     write_manifest(manifest_path(out), inputs, [out])
-    say(
+    told = (
         f"{len(carried.labeling):,} of {len(old_labels):,} labels carried: {carried.same:,} to the same text,"
         f" {carried.relevant:,} to passages that hold a relevant one, {carried.not_relevant:,} to passages"
-        " whose text was all judged not relevant",
-        f"qrels: {out}",
+        " whose text was all judged not relevant"
     )
-    note(*_left(carried, [run.cut(depth) for run in runs], depth))
+    CommandResult(
+        show=lambda: say(told, f"qrels: {out}"),
+        record={
+            "labels": len(old_labels),
+            "carried": len(carried.labeling),
+            "same": carried.same,
+            "relevant": carried.relevant,
+            "not_relevant": carried.not_relevant,
+            "open": len(carried.open),
+            "lost": len(carried.lost),
+            "unknown": len(carried.unknown),
+        },
+        files=[out],
+        warnings=[*_left(carried, [run.cut(depth) for run in runs], depth)],
+    ).end("carry", as_json=as_json)
 
 
 def _left(carried: Carried, runs: Sequence[Run], depth: int) -> Iterator[str]:

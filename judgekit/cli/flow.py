@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,8 @@ from judgekit.cli.drafts import write_draft
 from judgekit.console.bars import progress
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import AsJson, Cache, Limit
-from judgekit.console.printing import advice, console, emit, say
+from judgekit.console.printing import console, records, say
+from judgekit.console.results import CommandResult, advice
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
@@ -59,6 +61,7 @@ def demo(
     overwrite: Overwrite = False,
     *,
     labelers: Annotated[bool, typer.Option("--labelers", help="Compare every labeler instead: nine of them.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key.
 
@@ -79,7 +82,7 @@ def demo(
         asking = Asking(cache=out / "cache", progress=draw)
         outcome = run_experiment(experiment, out=out, overwrite=overwrite, asking=asking)
     write_tutorial(out / "tutorial")
-    _show(outcome)
+    _result_of(outcome).end("demo", as_json=as_json)
 
 
 def plan(
@@ -117,6 +120,7 @@ def plan(
         ),
     ] = None,
     cache: Cache = None,
+    as_json: AsJson = False,
 ) -> None:
     """Plan a pilot before you pay: choose its questions and estimate its cost and precision. Asks no model.
 
@@ -133,7 +137,19 @@ def plan(
     # An experiment that names its sample gets it replaced: another file would leave the run on the old questions.
     out = out or made.own or experiment.parent / "pilot.csv"
     check_outputs(out)
-    say(str(made.write(out)))
+    made = made.write(out)
+    record = {
+        "runs": made.runs,
+        "depth": made.depth,
+        "questions": made.questions,
+        "differ": made.differ,
+        "asked": made.asked,
+        "drawn": made.drawn,
+        "costs": records(made.costs),
+        "power": records(made.power),
+        "currency": made.currency,
+    }
+    CommandResult(lambda: say(str(made)), record, [out], made.notes, shows_warnings=True).end("plan", as_json=as_json)
 
 
 def run(
@@ -151,7 +167,6 @@ def run(
     ] = None,
     limit: Limit = None,
     flow: JobOptions,
-    as_json: AsJson = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report.
 
@@ -169,10 +184,8 @@ def run(
     if limit is not None:
         config = config.updated(data={"limit": limit})
     # Each answers another question: doing only one of two would be taken for both.
-    if [bool(flow.part), bool(ray), flow.dry_run].count(True) > 1:
-        raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
-    if as_json and (flow.part or flow.dry_run):
-        raise UsageError("--json prints results, which --part and --dry-run do not make")
+    if ray and (flow.part or flow.batch or flow.dry_run):
+        raise UsageError("--ray fills the store: use it without --part, --batch and --dry-run")
     if flow.part is not None:
         share_of_config(config, *part_of(flow.part))  # which says where the file allows too few requests at once
     out = out or Path("judgekit-out") / experiment.stem
@@ -185,7 +198,8 @@ def run(
         # What the cluster spent counts against the same budget, so that a re-run cannot pay twice.
         left = asking.budget.less(spent)
         flow = replace(flow, max_requests=left.max_requests, max_cost=left.max_cost)
-    _show(flow.carry_out(run_experiment, config, out=out, overwrite=overwrite), as_json=as_json)
+    outcome = flow.carry_out("run", run_experiment, config, out=out, overwrite=overwrite)
+    _result_of(outcome).end("run", as_json=flow.as_json)
 
 
 def choose(
@@ -214,28 +228,33 @@ def choose(
         judgekit choose experiment.toml --dry-run
         judgekit choose --replay results
     """
+    from judgekit.analysis.claims import recorded
     from judgekit.experiment.choose import choose as choose_run
 
     if replay is not None and experiment is None:
-        _replay(replay, margin)
+        _replay(replay, margin, as_json=flow.as_json)
         return
     if experiment is None or replay is not None:
         raise UsageError("give an experiment file, or --replay with a results folder")
     out = out or Path("choice")
-    chosen = flow.carry_out(choose_run, experiment, margin=margin, out=out)
-    say(str(chosen), "", f"choice: {out / 'choice.json'}")
-    if chosen.missing:
-        raise typer.Exit(1)
+    chosen = flow.carry_out("choose", choose_run, experiment, margin=margin, out=out)
+    file = out / "choice.json"
+    CommandResult(
+        show=lambda: say(str(chosen), "", f"choice: {file}"),
+        record={"run": chosen.run, "decision": recorded(chosen.claims)},
+        files=[file],
+        missing=[f"{chosen.missing:,} answers"] if chosen.missing else [],
+    ).end("choose", as_json=flow.as_json)
 
 
-def _replay(folder: Path, margin: float | None) -> None:
+def _replay(folder: Path, margin: float | None, *, as_json: bool) -> None:
     """Play a choice on results, and print what it would have done."""
-    from judgekit.analysis.claims import lines_of, wrapped
+    from judgekit.analysis.claims import recorded
     from judgekit.experiment.choice import replayed
     from judgekit.experiment.choose import replay_results
 
-    claims = replayed(*replay_results(folder, margin))
-    say(wrapped(lines_of(claims)))
+    decision = recorded(replayed(*replay_results(folder, margin)))
+    CommandResult(lambda: say(decision["text"]), {"decision": decision}).end("choose", as_json=as_json)
 
 
 def report(
@@ -252,6 +271,8 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV."),
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Rebuild the report from a results folder, or compare several folders on one page.
 
@@ -260,6 +281,7 @@ def report(
         judgekit report before after --out both.html
     """
     from judgekit import report as reports
+    from judgekit.analysis.claims import recorded
     from judgekit.experiment.finished import draw
     from judgekit.report.charts import figures as drawn
 
@@ -267,20 +289,55 @@ def report(
         raise UsageError(f"figures need a folder of their own, e.g. --figures {folders[0] / 'figures'}")
     if len(folders) > 1:
         page = out or Path("comparison.html")
-        made = _side_by_side(folders, page, texts=not no_texts)
+        beside = _side_by_side(folders, page, texts=not no_texts)
+        made, record = beside.figures, {"decisions": beside.decisions, "changes": beside.changes}
     elif out is not None:
         raise UsageError("--out needs several folders: the report of one folder is its report.html")
     else:
         page = folders[0] / "report.html"
         results = draw(folders[0], texts=not no_texts)
-        reports.print_tables(results, console())
-        made = drawn(results)
-    if figures is not None:
-        say(f"\nfigures: {len(made.save(figures))} files in {figures}")
-    say(f"\nreport: {page}")
+        made, record = drawn(results), {"decision": recorded(results.claims)}
+    saved = [] if figures is None else made.save(figures)
+
+    def shown() -> None:
+        if len(folders) > 1:
+            say(*beside.lines())
+        else:
+            reports.print_tables(results, console())
+        if figures is not None:
+            say(f"\nfigures: {len(saved)} files in {figures}")
+        say(f"\nreport: {page}")
+
+    CommandResult(shown, record, [page, *saved]).end("report", as_json=as_json)
 
 
-def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
+@dataclass(frozen=True)
+class _Beside:
+    """What the page of several folders shows.
+
+    Attributes:
+        decisions: by name, as in JSON.
+        changes: from the first to each of the others, in sentences.
+        figures: of all of them.
+    """
+
+    decisions: Mapping[str, Mapping[str, Any]]
+    changes: Mapping[str, Sequence[str]]
+    figures: Figures
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is printed."""
+        for name, decision in self.decisions.items():
+            told = [text for title, text in decision["lines"].items() if title in ("Choose", "Keep")]
+            yield f"{name}: {' '.join(told)}"
+        first = next(iter(self.decisions))
+        for name, sentences in self.changes.items():
+            yield f"\nFrom {first} to {name}:"
+            yield from (f"  {sentence}" for sentence in sentences)
+
+
+def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> _Beside:
+    from judgekit.analysis.claims import recorded
     from judgekit.experiment.finished import backing_of
     from judgekit.report import load
     from judgekit.report.beside import write_beside
@@ -297,44 +354,51 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
         # Folders whose experiments have the same title go by their own names.
         name = folder if titles[one.title] > 1 else one.title
         found[name] = one, backing_of(Path(folder), texts)
-        say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Choose', 'Keep'))}")
-    first = next(iter(found))
-    for name, change in write_beside(found, out).items():
-        say(f"\nFrom {first} to {name}:", *(f"  {sentence}" for sentence in change.sentences))
-    return paper_figures({name: one for name, (one, _) in found.items()})
+    changes = {name: change.sentences for name, change in write_beside(found, out).items()}
+    decisions = {name: recorded(one.claims) for name, (one, _) in found.items()}
+    return _Beside(decisions, changes, paper_figures({name: one for name, (one, _) in found.items()}))
 
 
-def _show(outcome: Finished, *, as_json: bool = False) -> None:
+def _result_of(outcome: Finished) -> CommandResult:
+    """Return what `run` and `demo` end with."""
     from judgekit import report as reports
 
     page = outcome.folder / "report.html"
-    if as_json:
-        emit(
-            "run",
-            folder=outcome.folder,
-            report=page,
-            decision=outcome.comparison.decision.record(),
-            missing=list(outcome.missing),
-            warnings=list(outcome.results.warnings),
-        )
-        if outcome.incomplete:
-            raise typer.Exit(1)
-        return
-    reports.print_tables(outcome.results, console())
-    say(f"\nresults: {outcome.folder}\nreport:  {page}")
     # The next step with its name filled in: spellings of labelings hold brackets that a shell wants quoted.
     kept = outcome.comparison.decision.kept
-    if kept:
-        say(f"build:   judgekit build {shlex.quote(str(outcome.folder))} --labeling {shlex.quote(kept)}")
-    if outcome.missing:
+
+    def shown() -> None:
+        reports.print_tables(outcome.results, console())
+        say(f"\nresults: {outcome.folder}\nreport:  {page}")
+        if kept:
+            say(f"build:   judgekit build {shlex.quote(str(outcome.folder))} --labeling {shlex.quote(kept)}")
+
+    decision = outcome.comparison.decision.record()
+    return CommandResult(
+        shown,
+        record={"folder": outcome.folder, "report": page, "decision": decision},
+        files=[page],
+        warnings=outcome.results.warnings,
+        shows_warnings=True,
+        missing=outcome.missing,
+        last=[*_about_missing(outcome)],
+        exit_code=1 if outcome.incomplete else 0,
+    )
+
+
+def _about_missing(outcome: Finished) -> Iterator[str]:
+    """Yield what is missing, and what to do about it."""
+    if not outcome.missing:
+        return
+    if outcome.incomplete:
+        yield "\nFinished, but some results are missing:"
+    else:
+        yield "\nFinished; no more is missing than accept_missing allows:"
+    yield from (f"  {line}" for line in outcome.missing)
+    if outcome.incomplete:
         # Labels that no model was asked for do not come by running again.
         asked, read = set(outcome.quality["status"]), set[str]()
         for info in outcome.results.labelings:
             statuses = asked if info.endpoint else read
             statuses.update(status for status, n in info.counts.items() if n)
-        listed = (f"  {line}" for line in outcome.missing)
-        if not outcome.incomplete:
-            say("\nFinished; no more is missing than accept_missing allows:", *listed, err=True)
-            return
-        say("\nFinished, but some results are missing:", *listed, advice(asked, read), err=True)
-        raise typer.Exit(1)
+        yield advice(asked, read)

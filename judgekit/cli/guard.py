@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.console.jobs import AskOptions
-from judgekit.console.options import AsJson
-from judgekit.console.printing import emit, say
+from judgekit.console.printing import say
+from judgekit.console.results import CommandResult
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, write_atomic
 from judgekit.errors import UsageError
@@ -58,7 +58,6 @@ def guard(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Markdown file to write, for a comment on a pull request.")
     ] = None,
-    as_json: AsJson = False,
     asked: AskOptions,
 ) -> None:
     """Test whether a new version is worse. Exit code: 0 pass, 1 fail, 5 inconclusive. See docs/guard.md.
@@ -70,6 +69,7 @@ def guard(
     from judgekit.jobs.guard import gate as gates
 
     guarded = asked.carry_out(
+        "guard",
         gates.guard,
         base,
         new,
@@ -80,10 +80,13 @@ def guard(
         docs=by.docs or None,
     )
     check_outputs(*([markdown] if markdown else []))
-    if as_json:
-        emit("guard", **gates.content(guarded))
-    else:
-        say(str(guarded))
     if markdown:
         write_atomic(markdown, gates.markdown(guarded))
-    raise typer.Exit(guarded.exit_code)
+    CommandResult(
+        show=lambda: say(str(guarded)),
+        record=gates.content(guarded),
+        files=[markdown] if markdown else [],
+        warnings=gates.content(guarded)["notes"],
+        shows_warnings=True,
+        exit_code=guarded.exit_code,
+    ).end("guard", as_json=asked.as_json)

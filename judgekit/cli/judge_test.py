@@ -10,6 +10,7 @@ import typer
 from judgekit.console.jobs import AskOptions
 from judgekit.console.options import DocsFile, QueriesFile, Runs, ScaleOption, named, scales_of
 from judgekit.console.printing import say
+from judgekit.console.results import CommandResult
 from judgekit.data.result_files import ResultFiles
 
 
@@ -54,7 +55,12 @@ def judge_test(
         return test.job(*args, **options).writing(files, lambda fitness, _: write_card(fitness, out))
 
     settings = {"depth": depth, "pairs": pairs, "measure": measure, "seed": seed, "scales": scales_of(scale, people)}
-    fitness = asked.carry_out(card, spec, qrels=people, queries=queries, docs=docs, runs=runs or None, **settings)
-    say(*fitness.lines, f"card: {out}")
-    if fitness.stopped:
-        raise typer.Exit(1)
+    fitness = asked.carry_out(
+        "judge-test", card, spec, qrels=people, queries=queries, docs=docs, runs=runs or None, **settings
+    )
+    CommandResult(
+        show=lambda: say(*fitness.lines, f"card: {out}"),
+        record={"card": fitness.card()},
+        files=[out],
+        exit_code=1 if fitness.stopped else 0,
+    ).end("judge-test", as_json=asked.as_json)

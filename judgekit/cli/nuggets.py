@@ -9,7 +9,8 @@ import typer
 
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import ENDPOINT
-from judgekit.console.printing import note, say
+from judgekit.console.printing import say
+from judgekit.console.results import CommandResult
 
 
 def nuggets(
@@ -34,13 +35,23 @@ def nuggets(
     """
     from judgekit.jobs.nuggets import make_nuggets
 
-    made = asked.carry_out(make_nuggets, experiment, out, endpoint=endpoint)
+    made = asked.carry_out("nuggets", make_nuggets, experiment, out, endpoint=endpoint)
     facts = [nugget for listed in made.nuggets.values() for nugget in listed]
     vital = sum(nugget.vital for nugget in facts)
-    say(
+    told = (
         f"{len(facts):,} nuggets ({vital:,} vital) for {len(made.nuggets):,} questions,"
         f" {made.from_references:,} of them from reference answers: {out}"
     )
-    note(*(f"no nuggets for query {query_id!r}: {reason}" for query_id, reason in made.missing.items()))
-    if made.missing:
-        raise typer.Exit(1)
+    missing = [f"no nuggets for query {query_id!r}: {reason}" for query_id, reason in made.missing.items()]
+    CommandResult(
+        show=lambda: say(told),
+        record={
+            "nuggets": len(facts),
+            "vital": vital,
+            "questions": len(made.nuggets),
+            "from_references": made.from_references,
+        },
+        files=[out],
+        missing=missing,
+        last=[f"note: {sentence}" for sentence in missing],
+    ).end("nuggets", as_json=asked.as_json)

@@ -19,7 +19,8 @@ from judgekit.console.options import (
     named,
     scales_of,
 )
-from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show
+from judgekit.console.printing import console, made_from, note, records, save_table, say, show
+from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.manifest import by_role, has_manifest
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import noting_reads
@@ -87,21 +88,28 @@ def label(
     def labels_file(*args: Any, **options: Any) -> Job[Labeling]:
         return label_pool.job(*args, **options).writing(files, write)
 
-    labeling = asked.carry_out(labels_file, spec, queries=queries, docs=docs, runs=runs, depth=depth, known=known)
+    labeling = asked.carry_out(
+        "label", labels_file, spec, queries=queries, docs=docs, runs=runs, depth=depth, known=known
+    )
     counts = {status: n for status, n in labeling.counts().items() if n}
     empty = judges_nothing(labeling)
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
     if empty:
         told = f"{len(labeling):,} pairs, none of them judged by the file"
-    say(f"{labeling.name}: {told}", f"qrels:  {out}", f"labels: {table}")
-    note(*remarks(labeling))
     # A script must not go on with labels that are not there, so each of these ends with exit code 1.
-    leave(labeling.table, "labels", table, asked=asked.endpoint is not None)
+    missing, last = missing_of(labeling.table, "labels", table, asked=asked.endpoint is not None)
     if set(counts) == {Status.NOT_APPLICABLE.value}:
-        say(f"judgekit: {labeling.name} applies to none of the pairs: {table} has the reasons", err=True)
-        empty = True
-    if empty:
-        raise typer.Exit(1)
+        missing.append(f"{labeling.name} applies to none of the pairs: {table} has the reasons")
+        last.append(f"judgekit: {missing[-1]}")
+    CommandResult(
+        show=lambda: say(f"{labeling.name}: {told}", f"qrels:  {out}", f"labels: {table}"),
+        record={"labeling": labeling.name, "pairs": len(labeling), "counts": counts},
+        files=[out, table],
+        warnings=[*remarks(labeling)],
+        missing=missing,
+        last=last,
+        exit_code=1 if empty or missing else 0,
+    ).end("label", as_json=asked.as_json)
 
 
 def answer(
@@ -166,6 +174,7 @@ def answer(
         return answer_queries.job(**options).writing(files, write)
 
     table = asked.carry_out(
+        "answer",
         quality_table,
         queries=queries,
         docs=docs or None,
@@ -177,23 +186,33 @@ def answer(
     )
     columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
     means = table.groupby(columns)["value"].mean()
-    say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
+    warnings = []
     # The table has a row per metric; an answer that is missing counts once, however many metrics rate it.
     by_answer = [*columns[:-1], "query_id"]
     answers = table.drop_duplicates(by_answer)
     unasked = int((answers["status"] == Status.UNASKED.value).sum())
     if unasked:
-        note(f"{imported} lacks {unasked:,} of {len(answers):,} answers (unasked); the means are over the others")
+        warnings.append(
+            f"{imported} lacks {unasked:,} of {len(answers):,} answers (unasked); the means are over the others"
+        )
     if answers["seems_abstained"].any():
-        note(
+        warnings.append(
             f"{answers['seems_abstained'].sum():,} of {len(answers):,} answers read like abstentions, but do not use"
             " the prompt's words; they are scored as answers (column seems_abstained)"
         )
     for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
         of = int((table["metric"] == name).sum())
-        note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
+        warnings.append(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(by_answer)
-    leave(failed, "answers", out, asked=imported is None or asked.endpoint is not None)
+    missing, last = missing_of(failed, "answers", out, asked=imported is None or asked.endpoint is not None)
+    CommandResult(
+        show=lambda: say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}"),
+        record={"quality": records(means.reset_index())},
+        files=[out],
+        warnings=warnings,
+        missing=missing,
+        last=last,
+    ).end("answer", as_json=asked.as_json)
 
 
 @dataclass(frozen=True)
@@ -325,7 +344,7 @@ def score(
     remarks = [*taken, *contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules)]
     for scored in runs:
         remarks += own_documents(scored, labelings)
-    warnings = list(dict.fromkeys(remarks))
+    table = None
     if per_query or out is not None or as_json:
         table = evaluation.means()
         if per_query:
@@ -334,22 +353,25 @@ def score(
             table = pd.concat([table, evaluation.scores()], ignore_index=True)
         if out is not None:
             save_table(table, out, inputs, made=evaluation.made)
-        if as_json:
-            compared = None if changes is None else records(changes)
-            emit("score", scores=records(table), against=compared, file=out, warnings=warnings)
-            return
-        if out is None:
+
+    def shown() -> None:
+        if table is not None and out is None:
             show(table)
-    if out is not None or not per_query:
-        say(evaluation.means_text())
-    if changes is not None:
-        say(f"\nagainst {baseline}:")
-        show(changes)
-        if changes["ci_low"].isna().any():
-            say("Runs that differ on fewer than five queries have no interval.")
-    if out is not None:
-        say(f"scores: {out} ({len(table):,} rows)")
-    note(*warnings)
+        else:
+            say(evaluation.means_text())
+        if changes is not None:
+            say(f"\nagainst {baseline}:")
+            show(changes)
+            if changes["ci_low"].isna().any():
+                say("Runs that differ on fewer than five queries have no interval.")
+        if table is not None and out is not None:
+            say(f"scores: {out} ({len(table):,} rows)")
+
+    record: dict[str, Any] = {}
+    if as_json and table is not None:
+        record = {"scores": records(table), "against": None if changes is None else records(changes), "file": out}
+    written = [] if out is None else [out]
+    CommandResult(shown, record, written, list(dict.fromkeys(remarks))).end("score", as_json=as_json)
 
 
 def _gold_apart(labelings: Sequence[Labeling], queries: Path) -> Iterator[str]:
@@ -493,20 +515,24 @@ def compare(
     if out is not None:
         save_table(comparison.table, out, inputs)
     warnings = [*given.left_out, *comparison.warnings]
+
+    def shown() -> None:
+        note(*warnings)
+        terminal = console()
+        width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
+        say(f"{wrapped(comparison.decision.lines, width)}\n")
+        show(comparison.wide())
+        if comparison.modes is not None:
+            say("\nmodes of answering, on the questions with a value in every mode:")
+            modes = comparison.modes.table
+            concordance = modes[modes["coefficient"] == "concordance"]
+            show(concordance.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
+
+    record: dict[str, Any] = {}
     if as_json:
-        decision = comparison.decision.record()
-        emit("compare", decision=decision, comparison=records(comparison.table), file=out, warnings=warnings)
-        return
-    note(*warnings)
-    terminal = console()
-    width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
-    say(f"{wrapped(comparison.decision.lines, width)}\n")
-    show(comparison.wide())
-    if comparison.modes is not None:
-        say("\nmodes of answering, on the questions with a value in every mode:")
-        modes = comparison.modes.table
-        shown = modes[modes["coefficient"] == "concordance"]
-        show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
+        record = {"decision": comparison.decision.record(), "comparison": records(comparison.table), "file": out}
+    files = [] if out is None else [out]
+    CommandResult(shown, record, files, warnings, shows_warnings=True).end("compare", as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -616,6 +642,8 @@ def agree(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Agreement table to write (.csv or .parquet).")
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how far labels agree: kappa, alpha, AC1 and a table by label. Needs no answers, queries or runs.
 
@@ -632,14 +660,21 @@ def agree(
         found = agree_labelings(files, people=people or (), scales=scales_of(scale, files))
     if out is not None:
         save_table(found.table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
-    show(found.table.drop(columns="undefined_reason"))
+    warnings = []
     for row in found.table[found.table["undefined_reason"] != ""].itertuples():
-        note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
-    if not found.confusion.empty:
-        say("")
-        show(found.confusion)
+        warnings.append(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
     for row in found.coverage.itertuples():
-        note(
+        warnings.append(
             f"{row.both:,} documents have labels by both {row.first} and {row.second}, {row.only_first:,} only by"
             f" the first, {row.only_second:,} only by the second"
         )
+
+    def shown() -> None:
+        show(found.table.drop(columns="undefined_reason"))
+        if not found.confusion.empty:
+            say("")
+            show(found.confusion)
+
+    tables = {"agreement": found.table, "confusion": found.confusion, "coverage": found.coverage}
+    record = {name: records(table) for name, table in tables.items()} if as_json else {}
+    CommandResult(shown, record, [] if out is None else [out], warnings).end("agree", as_json=as_json)

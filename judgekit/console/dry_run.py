@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from judgekit.console.printing import grid, note, say
 
@@ -45,6 +46,29 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
         if plans["all"].is_reported:
             basis = "what these endpoints reported of stored requests"
         say(f"{' and '.join(titles[5:]).capitalize()}: about, with replies, and the range; by {basis}.")
+
+
+def counted(plans: Mapping[str, Plan], prices: Prices) -> list[dict[str, Any]]:
+    """Return what a dry run counted, a row for each stage and one for all together, for JSON."""
+    from judgekit.client.budget import Budget, Spending
+
+    price = Spending(Budget(), prices).price
+    rows = []
+    for stage, plan in plans.items():
+        money = plan.money(price)
+        rows.append(
+            {
+                "stage": stage,
+                "units": plan.units,
+                "requests": plan.requests,
+                "cached": plan.cached,
+                "to_send": plan.requests - plan.cached,
+                "up_to": None if plan.up_to is None else plan.up_to - plan.cached,
+                "tokens": asdict(plan.tokens),
+                "money": None if money is None else asdict(money),
+            }
+        )
+    return rows
 
 
 def _to_send(plan: Plan) -> str:

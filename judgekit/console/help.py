@@ -90,7 +90,8 @@ class Commands(typer.core.TyperGroup):
         # In the order of the journey and not of the alphabet: a newcomer reads from the top.
         headings: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            if one := self.get_command(ctx, name):
+            one = self.get_command(ctx, name)
+            if one is not None and not one.hidden:
                 panel = getattr(one, "rich_help_panel", None)
                 heading = panel if isinstance(panel, str) else "Commands"
                 text = " ".join((one.help or "").split("\n\n")[0].split())

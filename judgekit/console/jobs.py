@@ -9,9 +9,11 @@ import typer
 
 from judgekit.client.asking import Asking
 from judgekit.console.bars import progress
-from judgekit.console.dry_run import show_plan
-from judgekit.console.options import ENDPOINT, Cache, EndpointOptions, Wait, declared_option
-from judgekit.console.printing import note, say
+from judgekit.console.batches import fetched_batches, submitted_batches
+from judgekit.console.dry_run import counted, show_plan
+from judgekit.console.options import ENDPOINT, AsJson, Cache, EndpointOptions, Wait, declared_option
+from judgekit.console.printing import say
+from judgekit.console.results import CommandResult
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 
@@ -44,6 +46,14 @@ class JobOptions:
             " are done, run without this option.",
         ),
     ] = None
+    batch: Annotated[
+        Literal["submit", "fetch"] | None,
+        typer.Option(
+            help="Have the requests without a stored reply asked by the endpoint's batch service: submit them, or fetch"
+            " the replies into the store. When all are there, run without this option."
+        ),
+    ] = None
+    as_json: AsJson = False
 
     def asking(self, draw: Progress = silent, prices: Prices | None = None) -> Asking:
         """Return how models are asked."""
@@ -51,16 +61,16 @@ class JobOptions:
         given = {option.name: getattr(self, option.name) for option in fields(self) if option.name in declared}
         return Asking(**given, progress=draw, prices=prices or {})
 
-    def carry_out(self, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
+    def carry_out(self, command: str, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
         """Do a job with its progress drawn; a dry run shows what it would send, and ends the command."""
-        return self._carried_out(function, {}, *args, **options)
+        return self._carried_out(command, function, {}, *args, **options)
 
-    def _carried_out(self, function: JobFunction[..., T], prices: Prices, /, *args: Any, **options: Any) -> T:
-        # Each answers another question: doing only one of two would be taken for both.
-        if self.part is not None and self.dry_run:
-            raise UsageError("--part fills the store: use it without --dry-run")
+    def _carried_out(
+        self, command: str, function: JobFunction[..., T], prices: Prices, /, *args: Any, **options: Any
+    ) -> T:
         from judgekit.job import part_of
 
+        self._check_one_way()
         part = None if self.part is None else part_of(self.part)
         with progress() as draw:
             job = function.job(*args, **options, asking=self.asking(draw, prices))
@@ -68,25 +78,50 @@ class JobOptions:
             for line in job.notes:
                 draw(Event("inputs", 0, None, note=line))
             if part is not None:
-                _end_part(job, *part)
+                self._end(command, _of_part(job, *part))
+            if self.batch == "submit":
+                self._end(command, submitted_batches(job.submit()))
+            if self.batch == "fetch":
+                self._end(command, fetched_batches(job.fetch()))
             if not self.dry_run:
                 return job.run()
             # A folder for results is looked at when there are some; a single file is named for this one purpose.
             if not job.files.is_folder:
                 job.files.check()
             plans = job.plan()
-        show_plan(plans, job.asking.prices)
-        if job.about_plan:
-            note(job.about_plan)
+        about = [job.about_plan] if job.about_plan else []
+        record = {"plan": counted(plans, job.asking.prices)} if self.as_json else {}
+        self._end(command, CommandResult(lambda: show_plan(plans, job.asking.prices), record, warnings=about))
+
+    def _check_one_way(self) -> None:
+        """Refuse several ways to do a job, and limits that one of them does not keep."""
+        # Each answers another question: doing only one of two would be taken for both.
+        ways = [name for name in ("dry_run", "part", "batch") if getattr(self, name)]
+        if len(ways) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
+            raise UsageError(f"{first} and {second} exclude each other: leave one out")
+        limits = [name for name in ("max_cost", "max_requests") if getattr(self, name) is not None]
+        # A batch is asked as a whole: its cost is known before it is submitted, and cannot be limited afterwards.
+        if self.batch is not None and limits:
+            name = f"--{limits[0].replace('_', '-')}"
+            raise UsageError(f"--batch submits all requests: leave out {name}, and see with --dry-run what they cost")
+
+    def _end(self, command: str, result: CommandResult) -> NoReturn:
+        """End the command without the results of its job."""
+        result.end(command, as_json=self.as_json)
         raise typer.Exit
 
 
-def _end_part(job: Job[Any], number: int, of: int) -> NoReturn:
-    """Have a part of a job answered, say what it took, and end the command: a part makes no results."""
+def _of_part(job: Job[Any], number: int, of: int) -> CommandResult:
+    """Have a part of a job answered, and return what it took: a part makes no results."""
     taken = job.part(number, of).values()
-    sent, cached, failed = (sum(getattr(usage, what) for usage in taken) for what in ("sent", "cached", "failed"))
-    say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
-    raise typer.Exit(1 if failed else 0)
+    counts = {what: sum(getattr(usage, what) for usage in taken) for what in ("sent", "cached", "failed")}
+    told = (
+        f"part {number} of {of}: {counts['sent']:,} requests sent, {counts['cached']:,} answered from the store,"
+        f" {counts['failed']:,} failed"
+    )
+    record = {"part": {"number": number, "of": of, **counts}}
+    return CommandResult(lambda: say(told), record, exit_code=1 if counts["failed"] else 0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +133,7 @@ class AskOptions(JobOptions, EndpointOptions):
         typer.Option(min=1, help="Largest number of requests in flight (default: 16).", rich_help_panel=ENDPOINT),
     ] = None
 
-    def carry_out(self, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
+    def carry_out(self, command: str, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
         """Do a job with the endpoints that the options name."""
         # A wrong server is told before a large collection is read.
         servers = self.servers()
@@ -107,4 +142,4 @@ class AskOptions(JobOptions, EndpointOptions):
             from judgekit.experiment.prepare import check_access
 
             check_access(endpoints)
-        return self._carried_out(function, servers.prices, *args, endpoints=endpoints or None, **options)
+        return self._carried_out(command, function, servers.prices, *args, endpoints=endpoints or None, **options)

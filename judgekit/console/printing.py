@@ -109,44 +109,6 @@ def opened_store(*, readonly: bool) -> Iterator[Store]:
         yield store
 
 
-def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) -> None:
-    """Leave with exit code 1 if something is missing, saying how much, why, where it is listed and what to do.
-
-    ``what`` are labels or answers; ``asked`` is whether a model was asked for them.
-    """
-    from judgekit.data.tables import NO_FAILURE, reasons
-
-    # Each command ends like this, so that scripts can rely on exit code 1 for "finished, but not whole".
-    statuses = table["status"][~table["status"].isin(NO_FAILURE)]
-    if statuses.empty:
-        return
-    missing = f"{len(statuses):,} {what} are missing" if len(statuses) > 1 else f"1 {what[:-1]} is missing"
-    told = advice(statuses, ()) if asked else advice((), statuses)
-    say(f"judgekit: {missing}: {reasons(table)} (all are in {where}). {told}", err=True)
-    raise typer.Exit(1)
-
-
-def advice(asked: Iterable[str], read: Iterable[str]) -> str:
-    """Return what to do about missing labels or answers, by the statuses of those asked for and those read."""
-    from judgekit.data.tables import NO_FAILURE, Status
-    from judgekit.wire.unread import UNREAD
-
-    failures = set(asked).difference(NO_FAILURE)
-    sentences = []
-    if Status.FAILED in failures:
-        sentences.append("Run the same command again to retry failed requests.")
-    if set(read).difference(NO_FAILURE):
-        sentences.append("Without an LLM, running again changes nothing: add the missing entries to the file.")
-    if failures & UNREAD:
-        sentences.append("Add --ask-again unread to ask again for the replies that could not be read.")
-    if failures - {Status.FAILED}:
-        sentences.append(
-            "Unparsed, truncated and refused replies are kept, and the same command reuses them: try"
-            " another prompt or model, or ask for everything again into another store (--cache FOLDER)."
-        )
-    return " ".join(sentences)
-
-
 def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, InputFile]:
     """Hash what a command reads, for the manifest of what it writes; say where its inputs do not belong together."""
     inputs = sources(named, read)

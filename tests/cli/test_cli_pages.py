@@ -1,6 +1,5 @@
 """The tables of docs/experiment.md and docs/cli.md hold of what runs: defaults, ends of numbers, fields of JSON."""
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.experiment.file import parse_config
-from tests.cli.test_cli_stages import COMPARE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CONTENT: dict[str, Any] = {
@@ -70,25 +68,3 @@ def test_the_ends_of_numbers_are_those_of_the_page(name: str, key: str, last: An
     table_of(content, name)[key] = beyond
     with pytest.raises(ConfigError, match=key):
         parse_config(content, Path("e.toml"))
-
-
-SCRIPTS = (DOCS / "cli.md").read_text().split("## For scripts")[1]
-FIELDS = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| (.+) \|$", SCRIPTS, re.MULTILINE)}
-
-
-def test_json_has_the_fields_that_the_page_lists(judgekit, finished):
-    (finished / "scores.csv").write_text("labeling,run,measure,query_id,value\nl,good,AP,q0,0\nl,good,AP,q1,1\n")
-    (finished / "quality.csv").write_text("query_id,run,value\nq0,good,0\nq1,good,1\n")
-    said = {
-        "run": judgekit("run", "experiment.toml", "--out", "out", "--cache", "store", "--json"),
-        "score": judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "--json"),
-        "compare": judgekit(*COMPARE, "--json"),
-    }
-    found = {command: json.loads(one.out) for command, one in said.items()}
-    for command, one in found.items():
-        listed = re.sub(
-            r"\([^()]*(\([^()]*\))?[^()]*\)", "", FIELDS[command]
-        )  # without what it says of them in brackets
-        assert {*one} == {"command", *re.findall(r"`(\w+)`", listed)}
-        assert one["command"] == command
-    assert found["score"]["against"] is None, "an unknown value is null"

@@ -1,0 +1,100 @@
+"""What `--batch submit` and `--batch fetch` end with, and the older `judgekit batch`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from judgekit.console.printing import say
+from judgekit.console.results import CommandResult
+
+if TYPE_CHECKING:
+    from judgekit.client.batch.files import BatchExport, BatchImport
+    from judgekit.client.batch.service import Fetched
+
+
+def submitted_batches(found: BatchExport) -> CommandResult:
+    """Return what submitting ends with."""
+    told = [
+        f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
+        f" {found.under_way:,} were submitted before"
+    ]
+    if found.at_least and found.requests:
+        told.append("Replies may lead to more requests: fetch them, then submit again.")
+    submitted = {
+        "requests": found.requests,
+        "batches": len(found.files),
+        "cached": found.cached,
+        "under_way": found.under_way,
+        "at_least": found.at_least,
+    }
+    return CommandResult(lambda: say(*told), {"submitted": submitted})
+
+
+def fetched_batches(fetched: Iterable[Fetched]) -> CommandResult:
+    """Return what fetching ends with: how far each batch is, and what was imported of it."""
+    told = _Told()
+    for result in fetched:
+        submission, batch = result.submission, result.batch
+        told.lines.append(_progress(result))
+        told.missing += result.problems
+        row: dict[str, object] = {
+            "batch": submission.batch or submission.file,
+            "endpoint": result.endpoint.name,
+            "model": submission.model,
+            "requests": len(submission.keys),
+            "status": "unknown" if batch is None else batch.status,
+            "imported": 0,
+        }
+        for imported in result.imports:
+            told.add(imported)
+            row["imported"] = sum(one.imported for one in result.imports)
+        told.batches.append(row)
+    if not told.batches:
+        told.lines.append("no submitted batch is waiting to be fetched")
+    return CommandResult(lambda: say(*told.lines), {"batches": told.batches}, missing=told.missing)
+
+
+def imported_files(found: Iterable[tuple[str, BatchImport]]) -> CommandResult:
+    """Return what importing result files ends with."""
+    told = _Told()
+    for path, imported in found:
+        told.lines.append(f"{path}:")
+        told.add(imported)
+    return CommandResult(lambda: say(*told.lines), missing=told.missing)
+
+
+@dataclass
+class _Told:
+    """The lines about batches, the requests without a reply, and a row for each batch."""
+
+    lines: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    batches: list[dict[str, object]] = field(default_factory=list)
+
+    def add(self, imported: BatchImport) -> None:
+        """Say what was imported."""
+        self.lines.append(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
+        for sentence in _without_reply(imported):
+            self.lines.append(f"  {sentence}")
+            self.missing.append(sentence)
+
+
+def _without_reply(imported: BatchImport) -> Iterator[str]:
+    """Yield the requests that have no reply."""
+    for line, key, reason in imported.failed:
+        yield f"line {line}: no reply to {key[:12]}: {reason}"
+    for line, key in imported.unknown:
+        yield f"line {line}: {key[:12]} was not exported from this store"
+
+
+def _progress(fetched: Fetched) -> str:
+    """Return how far a batch is."""
+    submission = fetched.submission
+    whom = f"{submission.batch or submission.file} ({submission.model} at {fetched.endpoint.name})"
+    if fetched.batch is None:
+        return f"{whom}: unknown to the service; submit the requests again"
+    counts, total = fetched.batch.request_counts, f"{len(submission.keys):,}"
+    done = f"{counts.completed:,} of {total} done, {counts.failed:,} failed" if counts else f"0 of {total} done"
+    return "\n  ".join([f"{whom}: {fetched.batch.status}, {done}", *fetched.problems])
