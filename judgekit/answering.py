@@ -34,6 +34,7 @@ from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, SAMPLES, UNDECLARED
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.labelers.made import costs_of, endpoint_record
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.types import Outcome, Program, Request, most_requests
@@ -214,7 +215,7 @@ def build_answerings(
     resources: Context,
     *,
     endpoint: str | None = None,
-    prompt: str = "answer-short",
+    prompt: str = ANSWER_PROMPT,
     metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: Sequence[str] = (),
     context_tokens: int | None = None,

@@ -37,6 +37,7 @@ from judgekit.errors import UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
 from judgekit.labelling import PoolLabeler
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def answer(
     runs: AsRuns | None = None,
     depths: int | Sequence[int] = (),
     endpoints: Endpoint | Sequence[Endpoint] = (),
-    prompt: str = "answer-short",
+    prompt: str = ANSWER_PROMPT,
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: str | Sequence[str] = (),
     imported: str | Path | pd.DataFrame | None = None,

@@ -76,6 +76,11 @@ class Job(Generic[T]):
             UsageError: a server allows fewer requests at once than there are parts.
             StoppedError: as of the job.
         """
+        asking = self.asking.within(budget_of(self.asking.budget, number, of))
+        return replace(self, asking=asking).answered_part(number, of)
+
+    def answered_part(self, number: int, of: int) -> dict[str, Usage]:
+        """Have a part answered as `part` does, where the budget is that of the part alone."""
         from judgekit.client.waves import planned
 
         def units() -> Iterator[StageUnit]:
@@ -92,9 +97,8 @@ class Job(Generic[T]):
                 pass
             return session.totals()
 
-        asking = self.asking.within(budget_of(self.asking.budget, number, of))
-        forget_unread(units(), asking)
-        return with_session(answered, asking, (number, of))
+        forget_unread(units(), self.asking)
+        return with_session(answered, self.asking, (number, of))
 
     def submit(self) -> BatchExport:
         """Have the requests that the store lacks asked by their endpoints' batch services, usually at half the price.

@@ -20,6 +20,7 @@ from judgekit.context import Context
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, not_among
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.wire.jsontext import canonical
@@ -29,7 +30,6 @@ from judgekit.wire.unread import note_unread
 _LEAST: Final = 16
 """A document that would be cut to fewer tokens than this is dropped."""
 
-DEFAULT_PROMPT: Final = "answer-short"
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
 
 MODES: Final = ("together", "reversed", "shuffled", "vote", "merge")
@@ -257,8 +257,8 @@ def make_answerer(
     if not endpoint.application:
         return Answerer(endpoint.llm, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
     # An application shows its documents and merges its answers as it likes.
-    if prompt != DEFAULT_PROMPT or mode in _APART:
-        what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else f"the mode {mode!r}"
+    if prompt != ANSWER_PROMPT or mode in _APART:
+        what = f"the prompt {prompt!r}" if prompt != ANSWER_PROMPT else f"the mode {mode!r}"
         raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
     return Application(endpoint, fields=context.fields, mode=mode, context_tokens=context_tokens)
 

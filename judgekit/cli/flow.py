@@ -176,7 +176,7 @@ def run(
         judgekit run experiment.toml --out results --max-cost 5
     """
     from judgekit.experiment.file import load
-    from judgekit.experiment.run import run as run_experiment, share_of_config
+    from judgekit.experiment.run import check_parts, run as run_experiment
     from judgekit.job import part_of
 
     # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
@@ -187,7 +187,7 @@ def run(
     if ray and (flow.part or flow.batch or flow.dry_run):
         raise UsageError("--ray fills the store: use it without --part, --batch and --dry-run")
     if flow.part is not None:
-        share_of_config(config, *part_of(flow.part))  # which says where the file allows too few requests at once
+        check_parts(config, part_of(flow.part)[1])
     out = out or Path("judgekit-out") / experiment.stem
     if ray is not None:
         from judgekit.experiment.cluster import warm_on_ray

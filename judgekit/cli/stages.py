@@ -25,6 +25,7 @@ from judgekit.data.manifest import by_role, has_manifest
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import noting_reads
 from judgekit.errors import DataError, UsageError
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
 
@@ -136,7 +137,7 @@ def answer(
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit list prompts`).")
-    ] = "answer-short",
+    ] = ANSWER_PROMPT,
     asked: AskOptions,
 ) -> None:
     r"""Answer every query from the top k documents of every run, and rate the answers.

@@ -99,7 +99,7 @@ class JobOptions:
         ways = [name for name in ("dry_run", "part", "batch") if getattr(self, name)]
         if len(ways) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
-            raise UsageError(f"{first} and {second} exclude each other: leave one out")
+            raise UsageError(f"{second} fills the store: use it without {first}")
         limits = [name for name in ("max_cost", "max_requests") if getattr(self, name) is not None]
         # A batch is asked as a whole: its cost is known before it is submitted, and cannot be limited afterwards.
         if self.batch is not None and limits:

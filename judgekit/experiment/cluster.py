@@ -1,4 +1,4 @@
-"""The parts of an experiment as tasks of a Ray cluster, one each; see `judgekit.experiment.run.warm`.
+"""The parts of an experiment as tasks of a Ray cluster, one each; see `judgekit.job.Job.part`.
 
 A part keeps its replies in the results' folder, which all nodes see, where it finds them if its worker is killed.
 """
@@ -24,7 +24,7 @@ from judgekit.client.waves import Plan, missing
 from judgekit.errors import JudgekitError, StoppedError, UsageError, install
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
-from judgekit.experiment.run import asked, warm
+from judgekit.experiment.run import asked, run
 from judgekit.job import budget_of, part
 from judgekit.progress import Event
 from judgekit.store.maintenance import records_of
@@ -134,7 +134,8 @@ def _part(
                 price = prices.get((record.endpoint, member(record.body, "model")))
                 earlier.add(used, price, record.seconds, most_tokens(record.body.encode()))
     try:
-        taken = warm(config, number, of, Asking(cache=folder, wait_s=wait_s).within(share.less(earlier)))
+        asking = Asking(cache=folder, wait_s=wait_s).within(share.less(earlier))
+        taken = run.job(config, out=folder, asking=asking).answered_part(number, of)
     except JudgekitError as error:
         return earlier, str(error)
     return sum((usage.incurred for usage in taken.values()), earlier), ""

@@ -36,6 +36,7 @@ from judgekit.data.streams import read_bytes, toml_problem
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment import trust
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.settings import Bounds, bounds_of, settings_of
 from judgekit.spec import slug, split_file, with_options
@@ -229,7 +230,7 @@ class AnswersConfig(_Section, OutcomeConfig):
     imported: _Several = Field(default=[], alias="import")
     answered_by: Annotated[str, Field(min_length=1)] = UNDECLARED
     endpoint: _Several = []
-    prompt: str = "answer-short"
+    prompt: str = ANSWER_PROMPT
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
     metrics: list[str] = ["em", "f1"]
     closed_book: bool = True

@@ -38,11 +38,8 @@ from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answering import answer_runs, answers_asked, answers_made
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.budget import Usage
-from judgekit.client.limits import piece_of
 from judgekit.client.session import Session
-from judgekit.client.stages import AllStages, StageUnit
-from judgekit.client.sync import with_session
+from judgekit.client.stages import StageUnit
 from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
@@ -56,7 +53,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
-from judgekit.job import Job, job, part
+from judgekit.job import Job, job
 from judgekit.labelers.made import endpoint_record
 from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
@@ -347,37 +344,16 @@ def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
     return {stage: units for step in steps() for stage, units in step.asks(prepared).items()}
 
 
-def share_of_config(config: Config, number: int, of: int) -> Config:
-    """Return the experiment with a part's share of each endpoint's limits."""
-    # All parts together must not ask more of a server than one process would.
-    endpoints = {}
+def check_parts(config: Config, of: int) -> None:
+    """Refuse more parts than a server may be asked at once; say where the file says so.
+
+    Raises:
+        ConfigError: an endpoint allows fewer requests at once.
+    """
     for name, endpoint in config.servers().items():
         if endpoint.concurrency < of:
             reason = f"is {endpoint.concurrency}, which {of} parts cannot share: raise it or use fewer parts"
             raise ConfigError(reason, config.path, f"endpoints.{name}.concurrency")
-        less: dict[str, float] = {"concurrency": piece_of(endpoint.concurrency, number, of)}
-        if endpoint.requests_per_minute is not None:
-            less["requests_per_minute"] = endpoint.requests_per_minute / of
-        endpoints[name] = config.endpoints[name].model_copy(update=less)
-    return config.model_copy(update={"endpoints": endpoints})
-
-
-def warm(
-    experiment: Config | str | Path,
-    number: int,
-    of: int,
-    asking: Asking = UNLIMITED,
-) -> dict[str, Usage]:
-    """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
-    config = share_of_config(load(experiment), number, of)
-    prepared = prepare(config, cache=asking.cache)
-
-    async def answered(session: Session) -> dict[str, Usage]:
-        async for _ in session.resolve(part(asked(prepared), number, of), AllStages(), f"part {number} of {of}"):
-            pass
-        return session.totals()
-
-    return with_session(answered, asking.priced(config.price_list()))
 
 
 def result_files(prepared: Prepared) -> list[str]:

@@ -17,6 +17,7 @@ from judgekit.data.tables import Status
 from judgekit.labelers.alone import answers_of, ask
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.labelers.usefulness import QUALITY, canonical_quality, gain_over, rate
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.settings import setting
 from judgekit.wire.types import Outcome, Request
 
@@ -48,7 +49,7 @@ class Needed(Labeler):
     kind = "needed"
     scale = Scale("signed")
     endpoint: str | None = None
-    prompt: str = "answer-short"
+    prompt: str = ANSWER_PROMPT
     quality: str | None = None
     top: int = setting(5, least=1)
     context_tokens: int | None = setting(None, least=1)

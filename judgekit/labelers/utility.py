@@ -19,6 +19,7 @@ from judgekit.labelers.alone import AnswersAlone
 from judgekit.labelers.base import Label, Labeler, Needs, build
 from judgekit.labelers.likelihood import Confidence, LikelihoodGain
 from judgekit.labelers.usefulness import QUALITY, answering, canonical_quality, harm, labelled, quality, rated
+from judgekit.reading import ANSWER_PROMPT
 from judgekit.settings import setting
 from judgekit.wire.types import Outcome, Request, most_requests
 
@@ -82,7 +83,7 @@ class Utility(Labeler):
 
     kind = "utility"
     endpoint: str | None = None
-    prompt: str = "answer-short"
+    prompt: str = ANSWER_PROMPT
     quality: str | None = None
     variant: Variant = "quality"
     reference: Reference = "given"

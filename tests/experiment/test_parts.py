@@ -16,10 +16,11 @@ import pytest
 
 from judgekit.client.asking import Asking
 from judgekit.client.budget import Budget
+from judgekit.client.limits import share_of
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import Finished, asked as stages, run, share_of_config, warm
+from judgekit.experiment.run import Finished, asked as stages, check_parts, run
 from judgekit.job import budget_of, count, part, part_of
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
@@ -45,6 +46,10 @@ def experiment(folder: Path, server: FaultServer, **endpoint: Any) -> Path:
     )
     (folder / "experiment.toml").write_text(text)
     return folder / "experiment.toml"
+
+
+def answer_part(path: Path, number: int, of: int, store: Path) -> None:
+    run.job(path, out=path.parent / "unused", asking=Asking(cache=store)).part(number, of)
 
 
 def by_content(delay_s: float = 0.0) -> Callable[[dict[str, Any], int], Scripted]:
@@ -106,7 +111,7 @@ def test_a_plain_run_asks_nothing_after_three_parts_of_which_one_was_killed(tmp_
     flying = fault_server.active
     fault_server.answer = by_content()
     for number in (1, 2, 3):
-        warm(path, number, 3, asking=Asking(cache=store))
+        answer_part(path, number, 3, store)
     assert asked(fault_server).keys() == alone.keys()
     assert sum(asked(fault_server).values()) - whole <= flying + 2, "what was in flight is paid for again, no more"
     _, sent = plain(path, fault_server, tmp_path / "three", store)
@@ -141,16 +146,17 @@ def test_a_dry_run_counts_the_ratings_of_answers_that_are_there(tmp_path, fault_
 
 def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path, fault_server):
     fault_server.answer = by_content(0.02)
-    warm(experiment(tmp_path, fault_server), 1, 3, asking=Asking(cache=tmp_path / "store"))
+    answer_part(experiment(tmp_path, fault_server), 1, 3, tmp_path / "store")
     assert fault_server.most_active == 2
-    config = share_of_config(load(experiment(tmp_path, fault_server, requests_per_minute=9)), 2, 3)
-    endpoint = config.servers()["here"]
-    assert (endpoint.requests_per_minute, endpoint.concurrency) == (3, 2)
+    endpoint = load(experiment(tmp_path, fault_server, requests_per_minute=9)).servers()["here"]
+    share = share_of(endpoint, 2, 3)
+    assert (share.requests_per_minute, share.concurrency) == (3, 2)
 
 
 def test_as_many_parts_as_requests_at_once_have_one_each(tmp_path, fault_server):
     config = load(experiment(tmp_path, fault_server, concurrency=3))
-    assert [share_of_config(config, number, 3).servers()["here"].concurrency for number in (1, 2, 3)] == [1, 1, 1]
+    check_parts(config, 3)
+    assert [share_of(config.servers()["here"], number, 3).concurrency for number in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
@@ -166,7 +172,10 @@ def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
 def test_more_parts_than_requests_at_once_and_a_part_that_is_none_are_refused(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     with pytest.raises(ConfigError, match=r"\[endpoints\.here\.concurrency\] is 6, which 7 parts cannot share"):
-        warm(path, 1, 7, asking=Asking(cache=tmp_path / "store"))
+        check_parts(load(path), 7)
+    asking = next(number for number in range(1, 8) if any(part(stages(prepare(path)), number, 7)))
+    with pytest.raises(UsageError, match="is 6, which 7 parts cannot share"):
+        answer_part(path, asking, 7, tmp_path / "store")
     for said in ("3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"):
         with pytest.raises(UsageError, match=r"e\.g\. 2/8"):
             part_of(said)

@@ -71,8 +71,8 @@ def test_a_request_that_failed_in_a_batch_ends_with_exit_code_1(
     [
         (("--max-cost", "1"), "leave out --max-cost"),
         (("--max-requests", "1"), "leave out --max-requests"),
-        (("--dry-run",), "--dry-run and --batch exclude each other"),
-        (("--part", "1/2"), "--part and --batch exclude each other"),
+        (("--dry-run",), "--batch fills the store: use it without --dry-run"),
+        (("--part", "1/2"), "--batch fills the store: use it without --part"),
     ],
 )
 def test_what_a_batch_does_not_keep_is_refused_before_anything_is_submitted(
