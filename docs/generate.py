@@ -22,7 +22,7 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.money import Money
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
-from judgekit.console.help import Command
+from judgekit.console.help import Command, sections_of
 from judgekit.data.forms import TOOLS
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
@@ -287,12 +287,13 @@ def _commands(command: Any, name: str) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     yield f"### {name}\n\n{_linked(command.help)}\n\n```text\n{usage}\n```\n"
-    if isinstance(command, Command):
-        for heading, records in command.sections(context).items():
-            rows = [(f"`{head}`", re.sub(r"\s+\[", " [", _linked(text))) for head, text in records]
-            yield _table((heading.lower(), "what it is"), (row for row in rows if "--help" not in row[0]))
-        if command.examples:
-            yield "```bash\n" + "\n".join(command.examples) + "\n```\n"
+    for heading, records in sections_of(command, context).items():
+        rows = [(f"`{head}`", re.sub(r"\s+\[", " [", _linked(text))) for head, text in records]
+        shown = [row for row in rows if not re.search(r"--(help|install-completion|show-completion)", row[0])]
+        if shown:
+            yield _table((heading.lower(), "what it is"), shown)
+    if isinstance(command, Command) and command.examples:
+        yield "```bash\n" + "\n".join(command.examples) + "\n```\n"
     for sub, one in getattr(command, "commands", {}).items():
         if not one.hidden:  # spellings of earlier releases
             yield from _commands(one, f"{name} {sub}")

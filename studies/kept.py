@@ -43,7 +43,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def keep(exported: Path, path: Path) -> int:
-    """Add the replies that `judgekit cache export` wrote to those that are kept; return how many are kept now."""
+    """Add the replies that `judgekit cache --export` wrote to those that are kept; return how many are kept now."""
     kept = read(path)
     with exported.open() as lines:
         for line in lines:

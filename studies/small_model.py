@@ -207,7 +207,7 @@ def ask(out: Path, url: str, limit: int, block: int, labelers: Sequence[str]) ->
 def publish(out: Path, folder: Path) -> None:
     """Copy what may be kept beside the studies: replies, labels, answers and claims; no question and no passage."""
     exported = out / "replies.jsonl"
-    command = [sys.executable, "-m", "judgekit", "cache", "export", str(exported)]
+    command = [sys.executable, "-m", "judgekit", "cache", "--export", str(exported)]
     subprocess.run(command, check=True, env={**os.environ, "JUDGEKIT_CACHE": str(out / "replies")})
     kept.keep(exported, folder / kept.REPLIES.name)
     for answers in ANSWERS:

@@ -92,7 +92,7 @@ def _listed(command: Callable[..., None] | typer.Typer) -> Callable[..., None] |
     """Return a command, or group of commands, with the same name and help, but without options or commands."""
     if isinstance(command, typer.Typer):
         group_ = copy(command)
-        group_.registered_commands, group_.registered_groups = [], []
+        group_.registered_commands, group_.registered_groups, group_.registered_callback = [], [], None
         return group_
 
     def nothing() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from judgekit.console.help import group
-from judgekit.console.options import EndpointOptions, Wait
+from judgekit.console.options import AsJson, EndpointOptions, Wait
 from judgekit.console.printing import grid, note, opened_store, say
+from judgekit.console.results import CommandResult
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form
@@ -200,102 +201,165 @@ cache = group(
     "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it."
     " JUDGEKIT_CACHE names its folder; without it, it lies in your cache folder.",
     name="cache",
+    invoke_without_command=True,
 )
 
 
-@cache.command("stats")
-def stats() -> None:
-    """Show the contents of the store: size, damage, and replies and tokens by endpoint and model.
+@cache.callback()
+def cache_itself(
+    context: typer.Context,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the identity, checksum and form of every reply.")
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Check, and delete damaged replies; the next run asks for them again."),
+    ] = False,
+    export_to: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write all replies as JSON lines (.gz compresses them)."),
+    ] = None,
+    import_from: Annotated[
+        Path | None,
+        typer.Option("--import", metavar="FILE", help="Add replies that --export wrote; existing replies stay."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the store holds, or do what an option says."""
+    if context.invoked_subcommand is not None:
+        return
+    # Each is a command of its own: two would have an order that the line does not show.
+    ways = {"--repair" if repair else "--check": check or repair, "--export": export_to, "--import": import_from}
+    given = [name for name, value in ways.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]}: give one of them at a time")
+    if export_to is not None:
+        result = _exported(export_to)
+    elif import_from is not None:
+        result = _imported(import_from)
+    elif check or repair:
+        result = _checked(repair=repair)
+    else:
+        result = _contents()
+    result.end("cache", as_json=as_json)
 
-    Examples:
-        judgekit cache stats
-    """
+
+def _contents() -> CommandResult:
+    """Return what the store holds: size, damage, and replies and tokens by endpoint and model."""
     from judgekit.store.maintenance import find
 
     with opened_store(readonly=True) as store:
         size = sum(path.stat().st_size for path in store.path.iterdir() if path.is_file())
         found = find(store)
-    say(f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}")
+    told = [f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}"]
+    rows = []
     for (endpoint, model), part in sorted(found.parts.items()):
-        say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {part.tokens}")
+        told.append(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {part.tokens}")
+        rows.append({"endpoint": endpoint, "model": model, "replies": part.replies, "waiting": part.waiting})
         # A server that answers under another name may have exchanged the model behind an alias.
         if set(part.answered) - {model, ""}:
             named = [f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name]
-            say(f"    the replies name their model: {', '.join(named)}")
+            told.append(f"    the replies name their model: {', '.join(named)}")
     if found.times:
         first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(end(found.times))) for end in (min, max))
-        say(f"stored:  {first} to {last}")
+        told.append(f"stored:  {first} to {last}")
     if found.waiting:
-        say(f"waiting: {len(found.waiting):,} requests exported to batch files, without a reply yet")
-    _damage(found)
+        told.append(f"waiting: {len(found.waiting):,} requests exported to batch files, without a reply yet")
+    record = {
+        "store": store.path,
+        "bytes": size,
+        "replies": len(found.replies),
+        "waiting": len(found.waiting),
+        "damaged": found.damaged,
+        "parts": rows,
+    }
+    return CommandResult(lambda: say(*told, *_damage(found)), record)
 
 
-def _damage(found: Found) -> None:
-    """Say what of a store cannot be read."""
+def _damage(found: Found) -> Iterator[str]:
+    """Yield what of a store cannot be read."""
     if found.damaged:
-        say(
-            f"damaged: {found.damaged:,} rows cannot be read; `judgekit cache verify --repair` deletes them, and the"
-            " next run asks for them again"
+        yield (
+            f"damaged: {found.damaged:,} rows cannot be read; `judgekit cache --repair` deletes them, and the next run"
+            " asks for them again"
         )
     for folder in found.aside:
-        say(f"aside:   {folder} was moved away as damaged and may hold more; delete it yourself")
+        yield f"aside:   {folder} was moved away as damaged and may hold more; delete it yourself"
 
 
-@cache.command("verify")
-def verify(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Delete damaged replies; the next run asks for them again.")
-    ] = False,
-) -> None:
-    """Check the identity, checksum and form of every reply.
-
-    Examples:
-        judgekit cache verify --repair
-    """
-    from judgekit.store.maintenance import verify as check
+def _checked(*, repair: bool) -> CommandResult:
+    """Check every reply."""
+    from judgekit.store.maintenance import verify as verified
 
     with opened_store(readonly=not repair) as store:
         counted = store.counted
-        found = check(store, repair=repair)
-    say(f"checked {found.checked:,} replies; file structure: {found.structure}")
+        found = verified(store, repair=repair)
+    told = [f"checked {found.checked:,} replies; file structure: {found.structure}"]
     if not counted:
-        say("whether replies are gone cannot be checked: nothing beside the store says how many there were")
-    for key, problem in found.damaged:
-        say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
+        told.append("whether replies are gone cannot be checked: nothing beside the store says how many there were")
+    told += [f"damaged: {key}: {problem}{' (deleted)' if repair else ''}" for key, problem in found.damaged]
+    record = {"checked": found.checked, "structure": found.structure, "damaged": len(found.damaged)}
     # Damage that was not repaired fails a script, so that nobody goes on with half a store.
-    if not found.ok and not repair:
-        raise typer.Exit(1)
+    return CommandResult(lambda: say(*told), record, exit_code=0 if found.ok or repair else 1)
 
 
-@cache.command("export")
-def export(out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")]) -> None:
-    """Write all replies as JSON lines.
-
-    Examples:
-        judgekit cache export replies.jsonl.gz
-    """
+def _exported(out: Path) -> CommandResult:
+    """Write all replies as JSON lines."""
     from judgekit.store.maintenance import export_store
 
     _new_file(out)
+    warnings = []
     with opened_store(readonly=True) as store:
         count = export_store(store, out)
         if lost := store.count() - count:
-            note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
-    say(f"{count:,} replies: {out}")
+            warnings.append(f"{lost:,} damaged replies are left out; `judgekit cache --check` names them")
+    return CommandResult(lambda: say(f"{count:,} replies: {out}"), {"exported": count}, [out], warnings)
 
 
-@cache.command("import")
-def import_(file: Annotated[Path, typer.Argument(help="File written by `cache export`.")]) -> None:
-    """Add replies from JSON lines; existing replies stay.
-
-    Examples:
-        judgekit cache import replies.jsonl.gz
-    """
+def _imported(file: Path) -> CommandResult:
+    """Add replies from JSON lines."""
     from judgekit.store.maintenance import import_store
 
     with opened_store(readonly=False) as store:
         added, there = import_store(store, file)
-    say(f"{added:,} replies added, {there:,} were there already")
+    told = f"{added:,} replies added, {there:,} were there already"
+    return CommandResult(lambda: say(told), {"added": added, "there": there})
+
+
+def _is_now(old: str, new: str) -> None:
+    """Name the new spelling of a command of 0.3."""
+    note(f"`judgekit cache {old}` goes with 0.5: write `judgekit cache{new}`")
+
+
+@cache.command("stats", hidden=True)
+def stats() -> None:
+    """Show what the store holds: the way of 0.3."""
+    _is_now("stats", "")
+    _contents().end("cache", as_json=False)
+
+
+@cache.command("verify", hidden=True)
+def verify(repair: Annotated[bool, typer.Option("--repair", help="Delete damaged replies.")] = False) -> None:
+    """Check every reply: the way of 0.3."""
+    if repair:
+        _is_now("verify --repair", " --repair")
+    else:
+        _is_now("verify", " --check")
+    _checked(repair=repair).end("cache", as_json=False)
+
+
+@cache.command("export", hidden=True)
+def export(out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")]) -> None:
+    """Write all replies as JSON lines: the way of 0.3."""
+    _is_now("export FILE", " --export FILE")
+    _exported(out).end("cache", as_json=False)
+
+
+@cache.command("import", hidden=True)
+def import_(file: Annotated[Path, typer.Argument(help="File that an export wrote.")]) -> None:
+    """Add replies from JSON lines: the way of 0.3."""
+    _is_now("import FILE", " --import FILE")
+    _imported(file).end("cache", as_json=False)
 
 
 @cache.command("forget")
@@ -308,6 +372,7 @@ def forget(
         str | None, typer.Option(help="Replies of this model, under its requested or its reported name.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete them; without this option they are only counted.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete replies and waiting requests that meet all conditions. A run that needs them pays for them again.
 
@@ -330,9 +395,11 @@ def forget(
         if yes and found.parts:
             delete(store, found)
     total = f"{len(found.replies):,} replies and {len(found.waiting):,} waiting requests"
-    say(f"{total} {'deleted' if yes else 'found'}")
+    told = [f"{total} {'deleted' if yes else 'found'}"]
     for (endpoint, name), part in sorted(found.parts.items()):
-        say(f"  {part.replies + part.waiting:,} of {name} at {endpoint}")
-    _damage(found)
+        told.append(f"  {part.replies + part.waiting:,} of {name} at {endpoint}")
+    told += _damage(found)
     if found.parts and not yes:
-        say("Nothing was deleted; add --yes to delete them")
+        told.append("Nothing was deleted; add --yes to delete them")
+    record = {"replies": len(found.replies), "waiting": len(found.waiting), "deleted": yes}
+    CommandResult(lambda: say(*told), record).end("cache forget", as_json=as_json)

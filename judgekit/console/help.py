@@ -28,6 +28,20 @@ _KINDS: Final = {
 """What typer calls the value of an option, and the word that stands for it in the help."""
 
 
+def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Return each parameter's name and text of a command, or of a group, by heading, as the help shows them."""
+    headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for param in command.get_params(ctx):
+        if record := param.get_help_record(ctx):
+            panel = getattr(param, "rich_help_panel", None)
+            heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
+            # What typer calls a value is a type of Python's, which says nothing to those who do not know it.
+            name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
+            text = re.sub(r"x>=(\S+?)(?=[];])", r"at least \1", record[1])
+            headings.setdefault(heading, []).append((name, text))
+    return {heading: rows for heading, rows in headings.items() if rows}
+
+
 class Command(typer.core.TyperCommand):
     """A command whose help shows its options under headings and ends with the examples of its docstring."""
 
@@ -37,22 +51,9 @@ class Command(typer.core.TyperCommand):
         super().__init__(*args, **settings | {"help": text.rstrip()})
         self.examples = dedent(examples).splitlines()
 
-    def sections(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        """Return each parameter's name and text by heading, as the help shows them."""
-        headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
-                panel = getattr(param, "rich_help_panel", None)
-                heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
-                # What typer calls a value is a type of Python's, which says nothing to those who do not know it.
-                name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
-                text = re.sub(r"x>=(\S+?)(?=[];])", r"at least \1", record[1])
-                headings.setdefault(heading, []).append((name, text))
-        return {heading: rows for heading, rows in headings.items() if rows}
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the parameters by heading, and the examples."""
-        for heading, rows in self.sections(ctx).items():
+        for heading, rows in sections_of(self, ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
         if self.examples:
@@ -106,7 +107,7 @@ def group(about: str, **settings: Any) -> App:
     return App(
         help=about,
         cls=Commands,
-        no_args_is_help=True,
+        no_args_is_help=not settings.get("invoke_without_command", False),
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         **settings,

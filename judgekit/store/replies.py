@@ -224,7 +224,7 @@ class Store:
 
     def _damaged(self, reason: str) -> StoreError:
         return StoreError(
-            f"the store {self.path} is damaged ({reason}): `judgekit cache verify --repair` saves what can be read"
+            f"the store {self.path} is damaged ({reason}): `judgekit cache --repair` saves what can be read"
         )
 
     def _follow(self) -> None:

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "qrels with ids in capitals": (_write("gold.qrels", "Q0 0 D0A 1\n"), SCORE, ["the same spelling of ids"]),
     "a folder that holds no results": (_nothing, ["report", "."], ["holds no report.json: give the folder that judgekit run wrote"]),
     "a run and a folder to guard": (lambda folder: (folder / "results").mkdir(), ["guard", "good.trec", "results", "--qrels", "gold.qrels"], ["results: is a folder without Parquet parts (*.parquet): give a file"]),
-    "no store": (_nothing, ["cache", "stats"], ["holds no store: set JUDGEKIT_CACHE"]),
+    "no store": (_nothing, ["cache"], ["holds no store: set JUDGEKIT_CACHE"]),
     "nothing said of what to forget": (_nothing, ["cache", "forget"], ["name the replies to forget by --query"]),
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first"]),
     "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),

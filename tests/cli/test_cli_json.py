@@ -28,6 +28,7 @@ LINES: Final = (
     COMPARE,
     ("agree", "--qrels", "gold.qrels", "--qrels", "found.qrels"),
     ("audit", "out", "--cache", "store"),
+    ("cache",),
     ("carry", "gold.qrels", "--docs", "docs.jsonl", "--docs", "docs.jsonl", "--out", "new.qrels"),
     ("chunks", "pages.jsonl", "cut.jsonl", "--out", "placed.jsonl"),
     ("guard", "good.trec", "poor.trec", "--qrels", "gold.qrels"),
@@ -46,7 +47,10 @@ def fields() -> dict[str, set[str]]:
     return found
 
 
-def test_every_command_tells_machines_what_the_page_lists(judgekit: Any, finished: Path) -> None:
+def test_every_command_tells_machines_what_the_page_lists(
+    judgekit: Any, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGEKIT_CACHE", "store")
     (finished / "scores.csv").write_text("labeling,run,measure,query_id,value\nl,good,AP,q0,0\nl,good,AP,q1,1\n")
     (finished / "quality.csv").write_text("query_id,run,value\nq0,good,0\nq1,good,1\n")
     (finished / "pages.jsonl").write_text('{"page_id": "p", "text": "Arlen has a mill. It was built in 1801."}\n')

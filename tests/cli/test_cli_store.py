@@ -2,6 +2,7 @@ import asyncio
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,17 +19,17 @@ def _store(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_store_says_what_it_holds_and_is_whole(judgekit, finished):
-    assert f"mock at {URL}" in judgekit("cache", "stats", code=0).out
-    assert "structure: ok" in judgekit("cache", "verify", code=0).out
+    assert f"mock at {URL}" in judgekit("cache", code=0).out
+    assert "structure: ok" in judgekit("cache", "--check", code=0).out
 
 
 def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, finished, monkeypatch):
-    judgekit("cache", "export", "replies.jsonl.gz", code=0)
-    again = judgekit("cache", "export", "replies.jsonl.gz", code=2)
+    judgekit("cache", "--export", "replies.jsonl.gz", code=0)
+    again = judgekit("cache", "--export", "replies.jsonl.gz", code=2)
     assert "replies.jsonl.gz already exists" in again.err
-    assert "folder of the store" in judgekit("cache", "export", "store/all.jsonl", code=2).err
+    assert "folder of the store" in judgekit("cache", "--export", "store/all.jsonl", code=2).err
     monkeypatch.setenv("JUDGEKIT_CACHE", "other")
-    assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", code=0).out
+    assert "0 were there already" in judgekit("cache", "--import", "replies.jsonl.gz", code=0).out
     plan = judgekit("run", "experiment.toml", "--dry-run")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
 
@@ -98,9 +99,9 @@ def test_replies_are_forgotten_by_their_age_in_days(judgekit, finished, monkeypa
 
 
 def test_verify_says_when_a_loss_cannot_be_checked(judgekit, finished):
-    assert "cannot be checked" not in judgekit("cache", "verify", code=0).out
+    assert "cannot be checked" not in judgekit("cache", "--check", code=0).out
     (finished / "store" / "cache.db-count").unlink()
-    assert "whether replies are gone cannot be checked" in judgekit("cache", "verify", code=0).out
+    assert "whether replies are gone cannot be checked" in judgekit("cache", "--check", code=0).out
 
 
 def test_a_dry_run_and_a_run_say_that_stored_replies_are_gone(judgekit, finished):
@@ -111,3 +112,28 @@ def test_a_dry_run_and_a_run_say_that_stored_replies_are_gone(judgekit, finished
         said = judgekit(*RUN, *options)
         assert "7 fewer than were stored: its log (cache.db-wal) is gone" in said.err, options
     assert "fewer" not in judgekit(*RUN, "--overwrite").err
+
+
+def test_the_commands_of_0_3_do_the_same_and_name_the_new_ones(judgekit, finished):
+    for old, new in (
+        (["stats"], []),
+        (["verify"], ["--check"]),
+        (["verify", "--repair"], ["--repair"]),
+        (["import", "replies.jsonl"], ["--import", "replies.jsonl"]),
+    ):
+        if "import" in old:
+            before = judgekit("cache", "export", "replies.jsonl", code=0)
+            assert "write `judgekit cache --export FILE`" in before.err
+        said = judgekit("cache", *old, code=0)
+        assert said.out == judgekit("cache", *new, code=0).out
+        assert (
+            f"write `judgekit cache{''.join(f' {word}' for word in new).replace('replies.jsonl', 'FILE')}`" in said.err
+        )
+
+
+def test_the_store_is_shown_checked_and_copied_one_at_a_time(judgekit, finished):
+    held = json.loads(judgekit("cache", "--json", code=0).out)
+    assert held["replies"] == sum(part["replies"] for part in held["parts"]) > 0
+    assert json.loads(judgekit("cache", "--check", "--json", code=0).out)["checked"] == held["replies"]
+    assert "one of them at a time" in judgekit("cache", "--check", "--export", "r.jsonl", code=2).err
+    assert not Path("r.jsonl").exists()

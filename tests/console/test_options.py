@@ -182,8 +182,8 @@ def test_a_number_out_of_its_range_is_refused_and_the_help_names_the_range(judge
     assert "x>=" not in help_
 
 
-ASKING = ["run", "choose", "build", "label", "answer", "guard", "audit", "nuggets"]
-SHARED = {"max_cost", "max_requests", "wait_s", "cache", "ask_again", "dry_run", "part"}
+ASKING = ["run", "choose", "build", "label", "answer", "guard", "audit", "nuggets", "judge-test"]
+SHARED = {"max_cost", "max_requests", "wait_s", "cache", "ask_again", "dry_run", "part", "batch", "as_json"}
 
 
 def options_of(command: str) -> dict[str, tuple[tuple[str, ...], str]]:

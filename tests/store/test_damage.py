@@ -119,7 +119,7 @@ def test_to_look_for_damage_keeps_the_locks_of_this_process(tmp_path):
 @pytest.mark.parametrize(("share", "said"), [(0.5, r"is damaged \("), (0, r"is damaged \(no such table: Settings\)")])
 def test_a_reader_says_how_to_save_what_is_left(tmp_path, whole, share, said):
     (tmp_path / "cache.db").write_bytes(whole[: int(share * len(whole))])
-    with at_most(10), pytest.raises(StoreError, match=f"{said}.*cache verify --repair"):
+    with at_most(10), pytest.raises(StoreError, match=f"{said}.*cache --repair"):
         list(Store(tmp_path, readonly=True).texts())
 
 
