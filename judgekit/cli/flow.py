@@ -129,6 +129,7 @@ def plan(
         judgekit plan experiment.toml --budget 200
         judgekit plan experiment.toml --results pilot --more 50
     """
+    from judgekit.analysis.claims import plain
     from judgekit.client.asking import Asking
     from judgekit.experiment.plan import plan as planned
 
@@ -148,6 +149,7 @@ def plan(
         "costs": records(made.costs),
         "power": records(made.power),
         "currency": made.currency,
+        "claims": list(plain(made.claims)),
     }
     CommandResult(lambda: say(str(made)), record, [out], made.notes, shows_warnings=True).end("plan", as_json=as_json)
 

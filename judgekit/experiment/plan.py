@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.claims import CLAIMS, claims_of, wrapped
+from judgekit.analysis.claims import CLAIMS, Claim, claims_of, wrapped
 from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.analysis.money import Money
 from judgekit.analysis.wording import UNKNOWN
@@ -54,6 +54,7 @@ _DIFFER: Final = (0.1, 0.2, 0.4)
 _GOOD: Final = (0.5, 0.7, 0.9)
 """Shares of good ratings for which a plan says what ratings of one run each can show."""
 _WIDTH: Final = 110
+_UNCUT: Final = 1_000_000
 _PRICED: Final = 20
 """Questions that say what a further question and a further answer take."""
 _AHEAD: Final = 0.1
@@ -175,30 +176,51 @@ class PilotPlan:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
-    def _about(self) -> Iterator[str]:
-        """Yield which questions, and what they can show."""
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Everything that is said of the questions, and of what they can show."""
+        return tuple(self._claims())
+
+    def _claims(self) -> Iterator[Claim]:
+        """Yield what is said, in the order of its lines."""
         size = f"{self.questions:,} questions"
         if len(self.runs) > 1:
-            yield f"Lists     differ on {self.differ:,} of {size} at depth {self.depth} ({len(self.runs)} runs)."
+            lists = f"differ on {self.differ:,} of {size} at depth {self.depth} ({len(self.runs)} runs)."
         else:
-            yield f"Lists     {size}, one run: the pilot is drawn at random, and there is nothing to choose between."
-        yield self._pilot()
+            lists = f"{size}, one run: the pilot is drawn at random, and there is nothing to choose between."
+        yield Claim("lists differ", lists, value=self.differ, line="Lists")
+        yield Claim("pilot", self._pilot(), value=self.drawn, line="Pilot")
         if self.trusted:
-            yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
+            order = f"the order of the runs under {self.trusted}: there are no answers and no references."
+            yield Claim("outcome", order, subject=self.trusted, line="Outcome")
         if len(self.power):
-            yield wrapped([("Can show", self._can_show())], _WIDTH)
+            leads = self.power["lead"]
+            yield Claim("can show", self._can_show(), low=leads.min(), high=leads.max(), line="Can show")
             if "bound" in self.power and not self.trusted:
-                yield wrapped([("Choose", self._choosing())], _WIDTH)
+                bounds = self.power["bound"]
+                yield Claim("choice takes", self._choosing(), low=bounds.min(), high=bounds.max(), line="Choose")
         if self.more_answers is not None:
-            yield wrapped([("Answers", str(self.more_answers))], _WIDTH)
-        if self.coverage is not None:
-            yield from self.coverage.lines()
+            yield Claim("more answers", str(self.more_answers), line="Answers")
+        if self.coverage is not None and self.coverage.warning:
+            yield Claim("other questions", self.coverage.warning, line="Beware")
         for note in self.notes:
-            yield wrapped([("Beware", note)], _WIDTH)
+            yield Claim("beware", note, line="Beware")
+
+    def _about(self) -> Iterator[str]:
+        """Yield the claims as lines, and the clusters of a query log before what speaks against the runs."""
+        clusters = list(self.coverage.lines()) if self.coverage is not None else []
+        for claim in self.claims:
+            if claim.kind == "beware":
+                yield from clusters
+                clusters = []
+            # A path is copied: it is never cut.
+            width = _UNCUT if claim.kind in ("lists differ", "pilot", "outcome", "other questions") else _WIDTH
+            yield wrapped([(claim.line, claim.sentence)], width)
+        yield from clusters
 
     def _pilot(self) -> str:
         """Return how many questions the pilot has, and where they stand."""
-        line = f"Pilot     {self.drawn:,} questions"
+        line = f"{self.drawn:,} questions"
         if self.drawn < len(self.sample):
             line += f" in {len(self.sample):,} rows"
         if self.asked:

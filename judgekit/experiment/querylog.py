@@ -65,9 +65,7 @@ class LogCoverage:
     silhouette: float = float("nan")
 
     def lines(self) -> Iterator[str]:
-        """Yield what `judgekit plan` prints."""
-        if self.warning:
-            yield f"Beware    {self.warning}"
+        """Yield what `judgekit plan` prints of the clusters."""
         if self.clusters is None:
             yield "Users     Install judgekit with the extra `clusters` (scikit-learn) to see which topics you lack."
         if not self.clusters:

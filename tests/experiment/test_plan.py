@@ -259,3 +259,13 @@ def test_it_is_shown_in_notebooks(experiment):
     html = plan._repr_html_()
     assert html.startswith("<pre>Lists ")
     assert "<" not in html[5:-6]
+
+
+def test_a_plan_is_its_claims_with_their_numbers(experiment):
+    plan = planned(experiment, questions=12)
+    claims = {claim.kind: claim for claim in plan.claims}
+    assert (claims["lists differ"].value, claims["pilot"].value) == (plan.differ, plan.drawn)
+    assert claims["can show"].low == plan.power["lead"].min() < claims["can show"].high == plan.power["lead"].max()
+    text = " ".join(str(plan).split())
+    assert all(f"{claim.line} {claim.sentence}" in text for claim in plan.claims)
+    assert not any(claim.shown for claim in plan.claims), "a plan shows nothing yet"
