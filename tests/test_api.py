@@ -1,6 +1,8 @@
 import os
+import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import typer
@@ -26,6 +28,7 @@ def test_importing_judgekit_imports_nothing_slow() -> None:
 
 LOADED = """
 import sys
+from typing import Any
 from judgekit.cli import main
 try:
     main()
@@ -112,3 +115,16 @@ print(sum(size > 1 << 20 for size in made))
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["False", "1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("label", "labelers"), ("answer", "metrics"), ("answer", "prompts"), ("score", "measures"), ("guard", "labelers")],
+)
+def test_the_help_of_a_command_names_what_list_shows(command: str, kind: str, judgekit: Any) -> None:
+    shown = judgekit(command, "--help", code=0).out
+    listed = re.findall(r"^([\w-]+)(?::| {2})", judgekit("list", kind, code=0).out, re.MULTILINE)
+    if kind == "prompts":
+        listed = [name for name in listed if name.startswith("answer-")]
+    assert len(listed) > 1
+    assert [name for name in listed if not re.search(rf"^  {name} ", shown, re.MULTILINE)] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from os import environ
 from typing import Annotated, Final
 
@@ -17,9 +18,10 @@ from judgekit.cli.batch import batch
 from judgekit.cli.chunks import carry, chunks
 from judgekit.cli.guard import guard
 from judgekit.cli.judge_test import judge_test
+from judgekit.cli.names import TAKEN, taken_by
 from judgekit.cli.nuggets import nuggets
 from judgekit.cli.traces import traces
-from judgekit.console.help import group
+from judgekit.console.help import Command, command_with, group
 from judgekit.console.options import expanded
 from judgekit.errors import DISTRIBUTION
 from judgekit.registry import register
@@ -77,7 +79,8 @@ def app_for(args: Sequence[str] | None = None) -> typer.Typer:
             if isinstance(command, typer.Typer):
                 app.add_typer(command, name=name, rich_help_panel=heading)
             else:
-                app.command(name, rich_help_panel=heading)(expanded(command))
+                listed = command_with(partial(taken_by, name)) if name in TAKEN else Command
+                app.command(name, cls=listed, rich_help_panel=heading)(expanded(command))
     return app
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from textwrap import dedent
 from typing import Any, Final, TypeVar
 
@@ -51,14 +52,31 @@ class Command(typer.core.TyperCommand):
         super().__init__(*args, **settings | {"help": text.rstrip()})
         self.examples = dedent(examples).splitlines()
 
+    def names(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Yield what the command can be told to use, by heading: a name and a line about it each."""
+        yield from ()
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the parameters by heading, and the examples."""
-        for heading, rows in sections_of(self, ctx).items():
+        for heading, rows in chain(sections_of(self, ctx).items(), self.names()):
             with formatter.section(heading):
                 formatter.write_dl(rows)
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"{'':>{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+def command_with(names: Callable[[], Iterator[tuple[str, list[tuple[str, str]]]]]) -> type[Command]:
+    """Return the class of a command whose help ends with names that it takes."""
+
+    class Naming(Command):
+        """A command that takes names."""
+
+        def names(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+            """Yield the names."""
+            return names()
+
+    return Naming
 
 
 class App(typer.Typer):
