@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -224,3 +225,14 @@ def test_nothing_swallows_every_exception() -> None:
     texts = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES}
     assert {module: text.count("BLE001") for module, text in texts.items() if "BLE001" in text} == RELAYS
     assert not [module for module, text in texts.items() if re.search(r"suppress\((Base)?Exception\b", text)]
+
+
+def test_nothing_lies_in_the_top_folder_but_what_belongs_there():
+    top = {"pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE"}
+    top |= {"Makefile", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"}
+    top |= {"judgekit", "prompts", "tests", "notebooks", "docs", "examples", "benchmarks", "studies", "findings"}
+    if not (PACKAGE.parent / ".git").exists():
+        pytest.skip("this is not a checkout")
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=PACKAGE.parent, capture_output=True, text=True, check=True)
+    there = {Path(name).parts[0] for name in tracked.stdout.split("\0") if name}
+    assert there <= top, "what a run or a test left behind"
