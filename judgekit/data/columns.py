@@ -298,7 +298,9 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         numeric = pa.types.is_floating(number) or pa.types.is_integer(number)
         if {query, doc} - {pa.string(), pa.large_string()} or not numeric:
             raise ValueError(f"{query}, {doc} and {number} are not two ids and a number")
-        yield rows.cast(schema)
+        # One by one: batches have a cast of their own only from Arrow 16 on.
+        columns = [column.cast(kind) for column, kind in zip(rows.columns, _PAIR, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 _LARGE: Final = 1 << 25

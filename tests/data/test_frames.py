@@ -252,6 +252,8 @@ def views(frame: pd.DataFrame) -> pa.Table:
     table = pa.Table.from_pandas(frame)
     if "answers" not in table.column_names:
         return table
+    if not hasattr(pa, "string_view"):
+        pytest.skip("Arrow before 16 has no views of texts")
     lists = pa.array(frame["answers"].tolist(), pa.list_(pa.string_view()))
     return table.set_column(table.column_names.index("answers"), "answers", lists)
 
