@@ -98,11 +98,12 @@ def follow(jobs: list[PendingUnit[U]], program: Program[U], lookup: Lookup) -> F
         followed.wanted |= wanted
         followed.replies |= replies
         going: list[PendingUnit[U]] = []
+        stored_reply = replies.get
         for job in jobs:
             if not job.wave:
                 followed.ended.append(job)
                 continue
-            stored = [replies[request.key] for request in job.wave if request.key in replies]
+            stored = [reply for request in job.wave if (reply := stored_reply(request.key)) is not None]
             if len(stored) < len(job.wave):
                 job.got = {reply.key: reply for reply in stored}
                 job.lacking = {request.key: request for request in job.wave if request.key not in replies}

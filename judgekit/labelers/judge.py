@@ -157,6 +157,11 @@ class Judge(Labeler):
             askers += [(asker, sample) for sample in range(self.samples)]
         return askers
 
+    @cached_property
+    def _voiced_by(self) -> list[Asker]:
+        """Whom to ask, by voice."""
+        return [asker for asker, _ in self._askers]
+
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
         return next_wave(self._askers, lambda: self._shown(unit), replies)
@@ -180,10 +185,9 @@ class Judge(Labeler):
 
     def _voices(self, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
         """Return the label by each voice alone."""
-        askers = [asker for asker, _ in self._askers]
-        outcomes, _ = merge_waves(replies, askers, lambda: self._shown(unit))
+        outcomes, _ = merge_waves(replies, self._voiced_by, lambda: self._shown(unit))
         voices = []
-        for first, outcome, asker in zip(replies, outcomes, askers, strict=False):
+        for first, outcome, asker in zip(replies, outcomes, self._voiced_by, strict=False):
             voices.append(self._voice(unit, outcome, asker, again=outcome is not first))
         return voices
 

@@ -19,7 +19,7 @@ from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
 from judgekit.reading.question import is_open
 from judgekit.reading.verdict import Unread, Verdict, stated, usable
-from judgekit.wire.jsontext import canonical
+from judgekit.wire.jsontext import canonical, canonical_text
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request, shaped
 from judgekit.wire.unread import note_replaced, note_unread
@@ -64,7 +64,7 @@ class _Template:
         """Return the body with values filled in."""
         pieces = [self.texts[0]]
         for name, text in zip(self.names, self.texts[1:], strict=True):
-            pieces += (canonical(values[name])[1:-1], text)
+            pieces += (canonical_text(values[name]), text)
         return b"".join(pieces)
 
 
@@ -176,14 +176,25 @@ class Asker:
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
         """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
-        # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
+        verdict = None
+        if self._asks_verdict:
+            verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
+            if isinstance(verdict, Verdict):
+                return False
         reply = usable(outcome)
         if isinstance(reply, Unread):
             cut = isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
             return cut and not self._endless(outcome)
-        if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
+        if verdict is None:
             return False
-        return isinstance(self.stated(outcome, values), Unread)
+        note_unread(outcome, verdict.status)
+        return True
+
+    @cached_property
+    def _asks_verdict(self) -> bool:
+        """Whether a verdict is read from the text of the reply."""
+        # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
+        return bool(self.prompt.output.form.options) and not self._fields[0].get("logprobs")
 
     def _endless(self, outcome: Outcome) -> bool:
         """Whether a reply that was cut off says the same again and again, and would go on so with more room."""

@@ -320,6 +320,8 @@ def usable(outcome: Outcome) -> Reply | Unread:
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
         return Unread(Status.REFUSED, f"the model declined: {outcome.refusal[:200]}")
+    if outcome.finish_reason == "stop":
+        return outcome
     return unfinished(outcome.finish_reason) or outcome
 
 

@@ -7,7 +7,7 @@ A server that counts nothing sends zeros or leaves the field out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from judgekit.wire.jsontext import at
@@ -52,12 +52,14 @@ class Tokens(NamedTuple):
 def tokens_used(body: Any) -> Tokens | None:
     """Return the tokens that a response body reports, or None if it reports nothing sensible."""
     usage = at(body, "usage")
-    prompt = _count(at(usage, "prompt_tokens"))
+    if not isinstance(usage, dict):
+        return None
+    prompt = _count(usage.get("prompt_tokens"))
     if not prompt:  # no request has an empty prompt
         return None
-    completion, total = _count(at(usage, "completion_tokens")), _count(at(usage, "total_tokens"))
-    cached = _first(at(usage, "prompt_tokens_details", "cached_tokens"), at(usage, "prompt_cache_hit_tokens"))
-    thinking = _first(at(usage, "completion_tokens_details", "reasoning_tokens"), at(usage, "reasoning_tokens"))
+    completion, total = _count(usage.get("completion_tokens")), _count(usage.get("total_tokens"))
+    cached = _share(usage, "prompt_tokens_details", "cached_tokens", "prompt_cache_hit_tokens")
+    thinking = _share(usage, "completion_tokens_details", "reasoning_tokens", "reasoning_tokens")
     beyond = 0 if total is None else total - prompt - (completion or 0)
     if cached and beyond == cached:
         prompt += cached  # counted beside the prompt
@@ -73,13 +75,20 @@ def tokens_used(body: Any) -> Tokens | None:
 
 def _count(value: Any) -> int | None:
     """Return a number of tokens; None of what is none."""
+    if type(value) is int and 0 <= value < _MANY:  # nearly all are, and a stage of a million pairs reads as many
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MANY:
         return None
     return int(value)
 
 
-def _first(*values: Any) -> int | None:
-    return next(filter(None, map(_count, values)), None)
+def _share(usage: Mapping[str, Any], details: str, name: str, beside: str) -> int | None:
+    """Return a part of the tokens, which some servers state in a field of details and some beside it; never 0."""
+    if details in usage:
+        stated = _count(at(usage[details], name))
+        if stated:
+            return stated
+    return _count(usage[beside]) or None if beside in usage else None
 
 
 def _says(body: Any) -> bool:
