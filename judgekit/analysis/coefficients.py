@@ -15,6 +15,7 @@ With the centred mid-rank of a point being half the sum of the signs of its diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,8 @@ COEFFICIENTS: Final = ("concordance", "tau_b", "rho", "r")
 _EXACT_IN_FLOAT32: Final = 4096
 """Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
 _CANCELLED: Final = 1e-3
+_WIDE: Final = 64
+"""From so many columns on it is faster to add up row by row."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -46,6 +49,17 @@ def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
     ones = np.ones(len(codes), rows.dtype)
     picks = csr_array((ones, order, starts), shape=(groups, len(codes)))
     return np.asarray(picks @ rows)
+
+
+def _running_sums(rows: Weights) -> Weights:
+    """Return the sums of the first one, two, ... rows (n, B), shape (n, B)."""
+    if rows.shape[1] < _WIDE:
+        return np.cumsum(rows, axis=0)
+    # numpy adds up a column after the other; whole rows take a tenth of the time, and the order of sums is the same.
+    sums = rows.copy()
+    for above, row in pairwise(sums):
+        row += above
+    return sums
 
 
 def _product_sums(first: Weights, *others: Weights) -> Floats:
@@ -82,7 +96,7 @@ def _lean(values: Values, others: Values, weights: Weights) -> Weights:
     order = np.argsort(others, kind="stable")
     ordered = others[order]
     nothing = np.zeros_like(weights[:1])
-    sums = np.concatenate([nothing, np.cumsum(weights[order], axis=0)])
+    sums = np.concatenate([nothing, _running_sums(weights[order])])
     below = np.searchsorted(ordered, values, side="left")
     not_above = np.searchsorted(ordered, values, side="right")
     return np.asarray(sums[below] + sums[not_above] - sums[-1])
@@ -135,7 +149,7 @@ class Target:
     def _mid_ranks(self, groups: Weights) -> Floats:
         """Return the centred mid-rank of each value, given the weight per value."""
         wide = groups.astype(np.float64)
-        up_to = np.cumsum(wide, axis=0)
+        up_to = _running_sums(wide)
         return np.asarray(up_to - wide / 2 - self.total / 2)
 
     def coefficients(self, scores: npt.ArrayLike, names: Sequence[str] = COEFFICIENTS) -> Floats:
@@ -178,8 +192,11 @@ class Target:
             weights = self._weights[high]
             better = _sums(codes[high], len(groups), weights)
             worse = groups - better
-            below = np.cumsum(worse, axis=0)
-            favour = 2 * below - worse - below[-1]
+            favour = _running_sums(worse)
+            all_worse = favour[-1].copy()
+            favour *= 2
+            favour -= worse
+            favour -= all_worse
             return 2 * _product_sums(better, favour)
         pairs = codes * self.levels + self._codes
         cells, where = np.unique(pairs, return_inverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -19,23 +20,62 @@ MIN_EACH_SIDE: Final = 5
 """Nor where one of the two is ahead on fewer queries: rare large wins against frequent small losses look alike."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Margins:
     """What the variance of one run's concordance is made of.
 
+    Most pairs of labelings need no more of them than the rarer outcome, so that the rest is worked out when it is
+    asked for.
+
     Attributes:
-        concordance: its value.
-        influence: each query's share in its error, shape (n,) (DeLong's components; 0 where it is in no pair).
-        size: queries, those with a right and those with a wrong answer together.
-        pairs: pairs of queries whose answers differ in quality.
-        minority: queries of the rarer outcome; for graded quality what gives as many pairs.
+        scores: shape (n,).
+        quality: shape (n,), not constant.
     """
 
-    concordance: float
-    influence: Floats
-    size: int
-    pairs: float
-    minority: float
+    scores: Floats
+    quality: Floats
+
+    @property
+    def size(self) -> int:
+        """Queries, those with a right and those with a wrong answer together."""
+        return len(self.scores)
+
+    @cached_property
+    def _untied(self) -> Floats:
+        """How many queries have another quality, by query, shape (n,)."""
+        _, level, alike = np.unique(self.quality, return_inverse=True, return_counts=True)
+        return np.asarray(self.size - alike[level])
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of queries whose answers differ in quality."""
+        return float(self._untied.sum()) / 2
+
+    @property
+    def minority(self) -> float:
+        """Queries of the rarer outcome; for graded quality what gives as many pairs."""
+        # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
+        n = self.size
+        return (n - math.sqrt(max(n * n - 4 * self.pairs, 0.0))) / 2
+
+    @cached_property
+    def _agreement(self) -> Floats:
+        """Of the queries with another quality, by query, those on the right side, ties in score half."""
+        order = np.argsort(self.scores, kind="stable")
+        favour = np.empty(self.size)
+        ordered = favours(self.scores[order], self.quality[order], np.ones((self.size, 1)))
+        favour[order] = ordered[:, 0]
+        return np.asarray((favour + self._untied) / 2)
+
+    @property
+    def concordance(self) -> float:
+        """Its value."""
+        return float(self._agreement.sum()) / (2 * self.pairs)
+
+    @property
+    def influence(self) -> Floats:
+        """Each query's share in its error, shape (n,) (DeLong's components; 0 where it is in no pair)."""
+        return np.asarray((self._agreement - self.concordance * self._untied) / self.pairs)
 
 
 @dataclass(frozen=True)
@@ -54,26 +94,6 @@ class _Variance:
         """Return the variance of a concordance of this value."""
         both_sides = (1 - value) / (2 - value) + value / (1 + value)
         return value * (1 - value) * (self.alone + self.shared * both_sides)
-
-
-def margins(scores: Floats, quality: Floats) -> Margins:
-    """Return the margins of the concordance of scores with quality, both of shape (n,), quality not constant."""
-    n = len(scores)
-    _, level, alike = np.unique(quality, return_inverse=True, return_counts=True)
-    untied = n - alike[level]
-    order = np.argsort(scores, kind="stable")
-    favour = np.empty(n)
-    ordered = favours(scores[order], quality[order], np.ones((n, 1)))
-    favour[order] = ordered[:, 0]
-    # Of the queries with another quality, those on the right side, ties in score half.
-    agreement = (favour + untied) / 2
-    pairs = float(untied.sum()) / 2
-    both_ways = float(agreement.sum())
-    value = both_ways / (2 * pairs)
-    # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
-    minority = (n - math.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
-    influence = (agreement - value * untied) / pairs
-    return Margins(value, influence, n, pairs, minority)
 
 
 def mean_concordance_interval(

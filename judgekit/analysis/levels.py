@@ -15,7 +15,7 @@ import numpy.typing as npt
 from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Floats, Target, attainable_tau_b
 from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
+from judgekit.analysis.intervals import Margins, mean_concordance_interval, within_query_interval
 from judgekit.analysis.rankings import over_present, over_runs, tau_ap, within_queries
 from judgekit.analysis.resampling import Interval, interval
 from judgekit.data.tables import ALL
@@ -249,7 +249,7 @@ def _of_run(panel: Panel, labeling: int, row: int, resamples: Resamples, names: 
         reason=why,
         units=resamples.units(where),
         silent=np.isnan(both[0, 1:]) & (target.untied[1:] > 0),
-        margins=((margins(score, quality), positions),),
+        margins=((Margins(score, quality), positions),),
         each=np.stack([_dense_ranks(score), _dense_ranks(quality)]),
         where=positions,
     )

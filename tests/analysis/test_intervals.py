@@ -6,11 +6,11 @@ from hypothesis import given, strategies as st
 from scipy.stats import somersd, zscore
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.intervals import least_leads, margins, mean_concordance_interval, within_query_interval
+from judgekit.analysis.intervals import Margins, least_leads, mean_concordance_interval, within_query_interval
 
 
 def one_run(scores: Floats, quality: Floats, confidence: float = 0.95) -> tuple[float, float]:
-    return mean_concordance_interval([(margins(scores, quality), np.arange(len(scores)))], confidence)
+    return mean_concordance_interval([(Margins(scores, quality), np.arange(len(scores)))], confidence)
 
 
 def test_an_interval_is_newcombes_fifth_method_for_one_run() -> None:
@@ -27,7 +27,7 @@ def test_the_concordance_and_its_influence_are_those_of_all_pairs(cases: list[tu
     scores, quality = np.array(cases, dtype=float).T
     if (quality == quality[0]).all():
         return
-    found = margins(scores, quality)
+    found = Margins(scores, quality)
     # scipy has no value for constant scores: all pairs are tied in them, which counts half.
     expected = 0.5 if (scores == scores[0]).all() else (somersd(quality, scores).statistic + 1) / 2
     assert found.concordance == pytest.approx(expected)
@@ -41,13 +41,13 @@ def test_runs_that_say_the_same_give_no_narrower_interval_than_one() -> None:
     rng = np.random.default_rng(1)
     scores, quality = rng.normal(size=80), rng.integers(0, 2, 80).astype(float)
     alone = one_run(scores, quality)
-    twice = mean_concordance_interval([(margins(scores, quality), np.arange(80))] * 6, 0.95)
+    twice = mean_concordance_interval([(Margins(scores, quality), np.arange(80))] * 6, 0.95)
     assert twice == pytest.approx(alone, abs=1e-6)
 
 
 def test_independent_runs_narrow_the_interval_of_their_mean() -> None:
     rng = np.random.default_rng(2)
-    runs = [(margins(rng.normal(size=80), rng.integers(0, 2, 80).astype(float)), np.arange(80)) for _ in range(6)]
+    runs = [(Margins(rng.normal(size=80), rng.integers(0, 2, 80).astype(float)), np.arange(80)) for _ in range(6)]
     low, high = mean_concordance_interval(runs, 0.95)
     alone = np.diff([mean_concordance_interval([run], 0.95) for run in runs], axis=1).mean()
     assert high - low < 0.6 * alone
