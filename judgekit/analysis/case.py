@@ -24,7 +24,7 @@ from judgekit.analysis.gain import Gain, common_level, decision_gain
 from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
-from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates, on_common_cases
+from judgekit.analysis.levels import POOLED, Estimate, Resamples, concordance_on_common_cases, estimates
 from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.partly_rated import PartlyRated
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
@@ -612,8 +612,8 @@ class Case:
             places = worst.labelings.index(first), best.labelings.index(second)
             found = None
             if not worst.same_cases(*places, best):
-                by_run = on_common_cases(worst, *places, level, self.resamples, names=("concordance",), other=best)
-                found = by_run.get(self.primary.run)
+                run = self.primary.run
+                found = concordance_on_common_cases(worst, *places, level, self.resamples, run, other=best)
             self._pairs[key] = found
             if not (ends and self._extremes[level]):
                 self._pairs[use, second, first, ends] = None if found is None else (found[1], found[0])

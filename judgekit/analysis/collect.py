@@ -122,7 +122,8 @@ class Collector:
                 if is_primary and level == cell.level and estimate.run == cell.run:
                     self.inputs.warnings += self.flagger.suspicion(panel, explained, level)
             if self.pairs and same_answers and not panel.means_only:
-                self._differences(panel, level, self._pairs(panel, level, jointly))
+                keep = cell.run if is_primary else ""
+                self._differences(panel, level, self._pairs(panel, level, jointly, keep))
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
         """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
@@ -136,8 +137,10 @@ class Collector:
             flags = ";".join([*common, *own])
             self.rows.append((*key, name, estimate.value(name), *ends, estimate.n, estimate.reason, flags, *behind))
 
-    def _pairs(self, panel: Panel, level: str, jointly: Sequence[Estimate]) -> Iterator[tuple[Estimate, Estimate]]:
-        """Yield every two estimates of a run, on the cases that both labelings have."""
+    def _pairs(
+        self, panel: Panel, level: str, jointly: Sequence[Estimate], keep: str
+    ) -> Iterator[tuple[Estimate, Estimate]]:
+        """Yield every two estimates of a run, on the cases that both labelings have; keep those of a run."""
         common: dict[tuple[int, int], dict[str, tuple[Estimate, Estimate]]] = {}
         for first, second in combinations([each for each in jointly if not each.reason], 2):
             if first.run != second.run:
@@ -146,7 +149,7 @@ class Collector:
             if both not in common:
                 # Where scores are missing, two coefficients of other cases would differ by these cases, too.
                 same = panel.same_cases(*both)
-                common[both] = {} if same else on_common_cases(panel, *both, level, self.resamples)
+                common[both] = {} if same else on_common_cases(panel, *both, level, self.resamples, keep=keep)
             yield common[both].get(first.run, (first, second))
 
     def _differences(self, panel: Panel, level: str, compared_pairs: Iterable[tuple[Estimate, Estimate]]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,7 @@ class Resamples:
     groups: Ints | None = None
     distinct: Ints | None = None
     _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict)
+    _pairs: dict[tuple[str, str, bytes], tuple[Estimate, Estimate]] = field(default_factory=dict)
 
     def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
         """Return the quality of some queries, shape (Q,), as it is and on every resample."""
@@ -164,23 +166,62 @@ def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resampl
 
 
 def on_common_cases(
-    panel: Panel,
-    first: int,
-    second: int,
-    level: str,
-    resamples: Resamples,
-    *,
-    names: tuple[str, ...] = COEFFICIENTS,
-    other: Panel | None = None,
+    panel: Panel, first: int, second: int, level: str, resamples: Resamples, *, keep: str = ""
 ) -> dict[str, tuple[Estimate, Estimate]]:
     """Return by run the estimates of two joint labelings on the cases that both have, a pair of them.
 
+    Of the run ``keep`` they are kept for `concordance_on_common_cases`.
+    """
+    pair = panel.pair(first, second)
+    found = _pairs_by_run(pair, level, resamples, COEFFICIENTS)
+    if keep in found:
+        one, other = found[keep]
+        resamples._pairs[_key(pair, level, keep)] = _concordance_of(one), _concordance_of(other)
+    return {run: (replace(one, labeling=first), replace(other, labeling=second)) for run, (one, other) in found.items()}
+
+
+def concordance_on_common_cases(
+    panel: Panel, first: int, second: int, level: str, resamples: Resamples, run: str, other: Panel | None = None
+) -> tuple[Estimate, Estimate] | None:
+    """Return the concordances of a run under two joint labelings on the cases that both have; None if it has none.
+
     The second labeling is taken from ``other``, a panel of the same cases, if one is given.
     """
+    if first > second and (other is None or other is panel):  # kept as the smaller one with the larger
+        found = concordance_on_common_cases(panel, second, first, level, resamples, run)
+        return None if found is None else (found[1], found[0])
     pair = panel.pair(first, second, other)
+    key = _key(pair, level, run)
+    if key not in resamples._pairs:
+        by_run = _pairs_by_run(pair, level, resamples, ("concordance",))
+        if run not in by_run:
+            return None
+        resamples._pairs[key] = by_run[run]
+    one, another = resamples._pairs[key]
+    return replace(one, labeling=first), replace(another, labeling=second)
+
+
+def _pairs_by_run(
+    pair: Panel, level: str, resamples: Resamples, names: tuple[str, ...]
+) -> dict[str, tuple[Estimate, Estimate]]:
     found = {(each.labeling, each.run): each for each in estimates(pair, level, resamples, names)}
     runs = dict.fromkeys(run for _, run in found)
-    return {run: (replace(found[0, run], labeling=first), replace(found[1, run], labeling=second)) for run in runs}
+    return {run: (found[0, run], found[1, run]) for run in runs}
+
+
+def _key(pair: Panel, level: str, run: str) -> tuple[str, str, bytes]:
+    """Return what the estimates of a pair of labelings follow from."""
+    values = sha256()
+    for part in (pair.scores, pair.quality, pair.asked):
+        values.update(np.ascontiguousarray(part).tobytes())
+    return level, run, values.digest()
+
+
+def _concordance_of(estimate: Estimate) -> Estimate:
+    """Return an estimate with no coefficient but the concordance, and the pooled one where there is one."""
+    kept = [row for row, name in enumerate(estimate.names) if name in ("concordance", POOLED)]
+    names = tuple(estimate.names[row] for row in kept)
+    return replace(estimate, names=names, values=estimate.values[kept], draws=estimate.draws[kept])
 
 
 def estimates(

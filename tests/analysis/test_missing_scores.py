@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from judgekit.analysis.case import Case, Series
+from judgekit.analysis.coefficients import COEFFICIENTS, Target
 from judgekit.analysis.comparison import Comparison, compare
 from judgekit.analysis.decision import decide_on
 from judgekit.rules import DeclaredOutcome, Rules
@@ -268,3 +269,26 @@ def test_a_labeling_flatters_its_pick_only_if_it_does_so_whatever_is_missing(rea
     assert "own lacks " in " ".join(claim.sentence for claim in found.claims)
     said = [claim.sentence for claim in found.claims if claim.kind == "left out"]
     assert any("flatter" in sentence for sentence in said) == shown, said
+
+
+def test_coefficients_of_two_labelings_on_common_cases_are_worked_out_once(monkeypatch):
+    rng = np.random.default_rng(4)
+    good = rng.integers(0, 2, (3, 60)).astype(float)
+    ids = {"run": np.repeat(["a", "b", "c"], 60), "query_id": [f"q{i}" for i in range(60)] * 3}
+    tables = []
+    for number, name in enumerate(("one", "three", "two")):
+        values = good + rng.normal(size=good.shape)
+        values[number, number] = np.nan
+        tables.append(pd.DataFrame(ids | {"labeling": name, "measure": "RR", "value": values.ravel()}))
+    quality = pd.DataFrame(ids | {"depth": 5, "model": "m", "metric": "em", "value": good.ravel()})
+    calls = []
+
+    def counted(target, scores, names=COEFFICIENTS):
+        calls.append(names)
+        return coefficients(target, scores, names)
+
+    coefficients = Target.coefficients
+    monkeypatch.setattr(Target, "coefficients", counted)
+    compare(pd.concat(tables), quality, rules=FEW_RESAMPLES)
+    # On 3 runs 3 labelings, and 3 pairs of them on the cases that both have.
+    assert len(calls) == 3 * 3 + 3 * 3 * 2
