@@ -176,11 +176,9 @@ class Asker:
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
         """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
-        verdict = None
-        if self._asks_verdict:
-            verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
-            if isinstance(verdict, Verdict):
-                return False
+        verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks) if self._asks_verdict else None
+        if isinstance(verdict, Verdict):
+            return False
         reply = usable(outcome)
         if isinstance(reply, Unread):
             cut = isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
