@@ -192,7 +192,7 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
             shown=True,
             qualifies=qualifies,
         )
-    yield found.lead_of_first("corrected lead", "Corrected by people,", qualifies)
+    yield found.lead_of_first("corrected lead", "Corrected by people,", qualifies, decides=found.decides)
 
 
 def _leaning(found: GradedQuality) -> list[tuple[str, Ranged]]:

@@ -118,9 +118,14 @@ def claims(rated: PartlyRated, alone: Best, qualifies: str) -> Iterator[Claim]:
     else:
         said = f"{counts}, drawn at random, which decide alone: from {DECIDES} on, {name} corrected by them does."
     yield replace(about, sentence=said)
-    yield found.lead_of_first("corrected lead", f"{name} corrected:", qualifies)
+    yield found.lead_of_first("corrected lead", f"{name} corrected:", qualifies, decides=rated.decides)
     if rated.decides:
         leader = int(np.nanargmax(alone.means))
         loss = 100 * float(alone.cost[leader])
         said = f"By the rated questions alone {found.runs[leader]} is at most {loss:.1f} points worse than the best."
+        if loss < 100 * float(found.best.cost[leader]):
+            # To take the narrower of two bounds once both are known would break it more often than it may be.
+            said += (
+                f" That is narrower than {name} corrected, which decides even so: which one is was not known before."
+            )
         yield Claim("rated alone", said, found.runs[leader], high=loss, qualifies=qualifies)

@@ -38,7 +38,8 @@ class RunMeans:
         units = int(min(self.units[first], self.units[second]))
         half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
         value = float(self.means[first] - self.means[second])
-        return Ranged(value, value - half, value + half)
+        # No run is better by more than all there is.
+        return Ranged(value, max(value - half, min(-1.0, value)), min(value + half, max(1.0, value)))
 
     @property
     def best(self) -> Best:
@@ -50,13 +51,19 @@ class RunMeans:
         """The runs by their means, the best first."""
         return sorted(range(len(self.runs)), key=lambda run: -float(self.means[run]))
 
-    def lead_of_first(self, kind: str, before: str, qualifies: str) -> Claim:
-        """Return the claim that the best run leads the next one, its sentence behind some words."""
+    def lead_of_first(self, kind: str, before: str, qualifies: str, *, decides: bool) -> Claim:
+        """Return the claim that the best run leads the next one, its sentence behind some words.
+
+        If these means are what ``decides``, claims on the runs bound the same lead: the sentence says why these differ.
+        """
         first, second, *_ = self.order
         lead = self.lead(first, second)
+        said = f"{before} {self.runs[first]} leads {self.runs[second]} by {in_points(lead)}."
+        if decides:
+            said += " This interval has two sides; what to ship is a question of one side, whose limit is narrower."
         return Claim(
             kind,
-            f"{before} {self.runs[first]} leads {self.runs[second]} by {in_points(lead)}.",
+            said,
             subject=self.runs[first],
             against=self.runs[second],
             value=100 * lead.value,

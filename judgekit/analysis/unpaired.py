@@ -128,6 +128,6 @@ def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]
         sentence = f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}"
         if found.cluster:
             sentence += f", grouped by {found.cluster} ({found.clusters:,} groups)"
-        yield found.lead_of_first("unpaired", f"{sentence}.", qualifies)
+        yield found.lead_of_first("unpaired", f"{sentence}.", qualifies, decides=True)
     within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."
     yield Claim("one run a question", within, line="Keep")

@@ -31,6 +31,9 @@ _IDS: Final = ("example_id", *QUERY["id"])
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
 _DIRECTION: Final = " direction"
+_LISTS: Final = ("metrics_data", "metricsData")
+"""Lists of an answer's metrics, each with its score, threshold and whether it passed: deepeval's."""
+_OF_THE_TEST: Final = ("name", "success", "conversational", "multimodal", "flaky")
 _EXPECTED: Final = f"a table with a row for each answer ({READABLE})"
 
 
@@ -217,13 +220,36 @@ def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
             spec, path = form_of(source)
             for record in records(Path(path), spec, _EXPECTED)[1]:
                 place = f"{path}, line {record.line}"
-                rows.append({**record.fields, _PLACE: place, _TABLE: name or stem(path)})
+                rows.append({**_unfolded(record.fields), _PLACE: place, _TABLE: name or stem(path)})
         else:
             for number, cells in enumerate(source.rename(columns=str).to_dict("records"), 1):
                 rows.append({**cells, _PLACE: f"row {number}", _TABLE: name or "run"})
     if not rows:
         raise DataError(f"the table holds no rows; expected {_EXPECTED}")
     return pd.DataFrame(rows, dtype=object)
+
+
+def _unfolded(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a row with a column for each metric of a list of metrics, as deepeval writes them.
+
+    Such an entry says on which side of its threshold an answer passes, and so which values are the good ones, whatever
+    the version of the tool is.
+    """
+    column = _first_of(_LISTS, [*fields])
+    listed = None if column is None else fields[column]
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    if not any("name" in entry and "score" in entry for entry in entries):
+        return fields
+    # What the tool says of the test as a whole is no metric of the answer.
+    columns = {name: value for name, value in fields.items() if name != column and name not in _OF_THE_TEST}
+    for entry in entries:
+        name, score = str(entry.get("name")), entry.get("score")
+        columns[name] = score
+        threshold, passed = as_number(entry.get("threshold")), entry.get("success")
+        apart = as_number(score) - threshold
+        if isinstance(passed, bool) and abs(apart) > 0:
+            columns[name + _DIRECTION] = "higher" if passed == (apart > 0) else "lower"
+    return columns
 
 
 def _keys(

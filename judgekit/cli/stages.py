@@ -593,8 +593,18 @@ def _of_wide(
     """Take any tool's tables apart: a row for each answer, a column for each metric."""
     from judgekit.answers.declared import turned
     from judgekit.answers.wide import taken_apart
+    from judgekit.data.sources import stem
+    from judgekit.spec import form_of
 
-    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome, directions, columns)
+    tables: dict[str, str] = {}
+    for name, file in map(split_named, scores):
+        run = name or stem(Path(form_of(file)[1]))
+        if run in tables:
+            raise UsageError(
+                f"{tables[run]} and {file} are both called {run}: give each the name of its run, --scores NAME=FILE"
+            )
+        tables[run] = file
+    wide = taken_apart(tables, outcome, directions, columns)
     # What the user does not say, but a name or the file, is turned here.
     told = [name for name in wide.lower if name not in directions.reverse]
     scored = turned(wide.scores, "labeling", told)

@@ -151,3 +151,40 @@ def test_the_command_takes_how_rated_questions_were_drawn(judgekit: Judgekit, tm
     assert "these alone decide" in " ".join(judgekit(*asked, code=0).out.split())
     out = judgekit(*asked, "--drawn", "random", code=0).out
     assert "judge, which scores all, is corrected by them and decides." in " ".join(out.split())
+
+
+def test_one_lead_with_two_intervals_says_why() -> None:
+    people, judge = rated_in_part(50, 400, seed=3)
+    found = compared(table_of(people, judge=judge)).decision
+    (lead,) = claims(found, "corrected lead").values()
+    (choice,) = claims(found, "choose").values()
+    assert lead.value == pytest.approx(choice.value)
+    assert lead.low < choice.low
+    assert (
+        "This interval has two sides; what to ship is a question of one side, whose limit is narrower." in lead.sentence
+    )
+    undecided, judge = rated_in_part(49)
+    assert "two sides" not in str(compared(table_of(undecided, judge=judge)).decision)
+
+
+def test_a_bound_of_the_ratings_alone_that_is_narrower_does_not_decide_afterwards() -> None:
+    told = {False: 0, True: 0}
+    for seed in range(12):
+        people, judge = rated_in_part(50, 120, seed=seed)
+        noise = np.random.default_rng(seed).random(judge.shape)
+        found = compared(table_of(people, judge=np.where(noise < 0.35, 1 - judge, judge))).decision
+        if not claims(found, "rated alone"):
+            continue
+        ((run, alone),) = claims(found, "rated alone").items()
+        corrected = -claims(found, "run")[run].low
+        narrower = alone.high < corrected
+        assert ("That is narrower than judge corrected, which decides even so" in alone.sentence) == narrower
+        told[narrower] += 1
+    assert told[True]
+    assert told[False]
+
+
+def test_no_lead_is_larger_than_all_there_is() -> None:
+    people, judge = rated_in_part(6)
+    (lead,) = claims(compared(table_of(people, judge=judge)).decision, "corrected lead").values()
+    assert -100 <= lead.low <= lead.value <= lead.high <= 100

@@ -172,3 +172,56 @@ def test_the_command_line_takes_one_table_or_one_a_run(folder: Path, judgekit: J
         "--outcome COLUMN (question, run, near, chance, thumb)"
         in judgekit("compare", "--scores", "all.csv", code=2).err
     )
+
+
+EXPORTED = Path(__file__).parent.parent / "exports" / "deepeval-4.3.1"
+
+
+@pytest.mark.parametrize(("names", "form"), [("result-{}.json", "a result"), ("test-run/test_run_{}.json", "a run")])
+def test_the_metrics_of_deepevals_files_are_columns(names: str, form: str) -> None:
+    files = {run: EXPORTED / names.format(run) for run in ("bm25", "dense")}
+    apart = taken_apart(files, DeclaredOutcome("Faithfulness"))
+    assert apart.scores.groupby(["labeling", "run"]).size().to_dict() == {
+        ("Hallucination", "bm25"): 8,
+        ("Hallucination", "dense"): 8,
+    }, form
+    assert apart.quality["value"].notna().all()
+    # Its threshold says which values pass: in version 4 the high ones.
+    assert not apart.asked
+    assert not apart.lower
+
+
+def of_deepeval(threshold: float, entries: list[tuple[float, bool]]) -> str:
+    tests = []
+    for place, (score, passed) in enumerate(entries):
+        metric = {"name": "Hallucination", "score": score, "threshold": threshold, "success": passed}
+        correct = {"name": "Correctness", "score": place % 2, "threshold": 0.5, "success": bool(place % 2)}
+        tests.append({"name": f"t{place}", "input": f"What is {place}?", "metrics_data": [metric, correct]})
+    return json.dumps({"test_results": tests})
+
+
+def test_a_file_whose_low_scores_pass_says_that_lower_is_better(judgekit: Judgekit, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "old.json"
+    file.write_text(of_deepeval(0.5, [(0.0, True), (0.5, True), (1.0, False), (0.25, True)]))
+    apart = taken_apart({"a": file}, DeclaredOutcome("Correctness"))
+    assert (apart.lower, apart.asked) == (("Hallucination",), ())
+    said = judgekit("compare", "--scores", file, "--outcome", "Correctness")
+    assert "Hallucination: lower is better; compared so." in said.err
+    # A score on the threshold passes either way, and says nothing.
+    file.write_text(of_deepeval(0.5, [(0.5, True), (0.5, True)]))
+    with pytest.raises(UsageError, match="Hallucination: tools disagree on its direction"):
+        taken_apart({"a": file}, DeclaredOutcome("Correctness"))
+    file.write_text(of_deepeval(0.5, [(0.0, True), (0.1, False)]))
+    with pytest.raises(DataError, match="'Hallucination direction' must say"):
+        taken_apart({"a": file}, DeclaredOutcome("Correctness"))
+
+
+def test_two_tables_are_two_runs_and_none_is_dropped(judgekit: Judgekit, tmp_path: Path) -> None:  # noqa: F811
+    for folder_name in ("x", "y"):
+        (tmp_path / folder_name).mkdir()
+        for run in ("a", "b"):
+            table(40, run).drop(columns="run").to_csv(tmp_path / folder_name / f"{run}.csv", index=False)
+    said = judgekit("compare", "--scores", "x/a.csv", "--scores", "x/b.csv", "--outcome", "thumb", code=0)
+    assert "40 questions, 2 runs" in said.out
+    refused = judgekit("compare", "--scores", "x/a.csv", "--scores", "y/a.csv", "--outcome", "thumb", code=2)
+    assert "x/a.csv and y/a.csv are both called a: give each the name of its run, --scores NAME=FILE" in refused.err

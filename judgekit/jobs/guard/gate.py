@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from judgekit import labelling
+from judgekit.answers.direction import Directions
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
@@ -153,7 +154,10 @@ def guard(
                 "measure, docs, endpoints and unjudged do not go with ratings of answers; for runs, add labels or a"
                 " labeler"
             )
-        return Settled.of(_decided(by_answers(base, new), gate, questions))
+        directions = Directions(*(() if name is None else (name,) for name in (gate.reverse, gate.as_given)))
+        return Settled.of(_decided(by_answers(base, new, directions), gate, questions))
+    if gate.reverse or gate.as_given:
+        raise UsageError("reverse and as_given are about ratings of answers: the direction of measures is known")
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
     notes: list[str] = []

@@ -17,7 +17,9 @@ import pandas as pd
 
 from judgekit import labelling
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.samples import means_of
 from judgekit.answers.declared import named, scaled
+from judgekit.answers.direction import AS_NAMED, Directions, question
 from judgekit.answers.imported import read_ratings
 from judgekit.client.waves import planned
 from judgekit.data.documents import Docs, Unit
@@ -288,12 +290,20 @@ async def by_labeler(
     return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle)
 
 
-def by_answers(base: Any, new: Any) -> Losses:
+def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses:
     """Return what each question loses in the quality of its answer, by the ratings of both versions."""
     base_metric, base_ratings = _ratings("base", base)
     new_metric, new_ratings = _ratings("new", new)
     if base_metric != new_metric:
         raise UsageError(f"the answers are rated by {base_metric!r} and by {new_metric!r}, which are not comparable")
+    notes: list[str] = []
+    directions.check([base_metric])
+    direction = directions.of(base_metric)
+    if direction == "asked":
+        raise UsageError(f"{base_metric}: tools disagree on its direction; {question(base_metric)}")
+    if direction == "lower":
+        base_ratings, new_ratings = 1 - base_ratings, 1 - new_ratings
+        notes.append(f"{base_metric}: lower is better; compared so.")
     if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
     both = pd.DataFrame({"base": base_ratings, "new": new_ratings}).sort_index()
@@ -302,7 +312,6 @@ def by_answers(base: Any, new: Any) -> Losses:
     most = both["base"].fillna(1.0) - both["new"].fillna(0.0)
     table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
     lost = int(both.isna().any(axis=1).sum())
-    notes: list[str] = []
     if lost:
         notes.append(f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1.")
     same = not (table["least"].any() or table["most"].any())
@@ -329,6 +338,8 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
         table = table[table["status"] != Status.NOT_APPLICABLE.value]
     if table.empty:
         raise DataError(f"the {name} version has no answers")
+    # Several answers to a question are samples of it: their mean is its quality.
+    table = means_of(table)
     twice = table["query_id"][table["query_id"].duplicated()]
     if len(twice):
         raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")

@@ -22,6 +22,8 @@ class Gate:
         groups: column of the queries: questions of a group (paraphrases) count once, by their mean. So do rows with the
             same conversation, text and language, unless this is ``none``.
         unjudged: how documents without a label count: ``bounds`` (any label on the scale) or ``nonrelevant`` (0).
+        reverse: the metric of rated answers, if its small values are the good ones.
+        as_given: that metric, if its large values are the good ones, where tools disagree (hallucination, toxicity).
 
     Raises:
         UsageError: a value is of another type or out of its range.
@@ -32,6 +34,8 @@ class Gate:
     suite: bool = False
     groups: str | None = None
     unjudged: Unjudged = "bounds"
+    reverse: str | None = None
+    as_given: str | None = None
 
     def __post_init__(self) -> None:
         check_settings(self)

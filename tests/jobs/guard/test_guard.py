@@ -160,6 +160,49 @@ def test_the_questions_that_lose_most_come_first_and_those_that_win_are_not_name
     assert re.findall(r"q\d  loses [\d.]+", str(guarded)) == ["q1  loses 80", "q2  loses 40", "q0  loses 10"]
 
 
+def rated(metric: str, value: float) -> pd.DataFrame:
+    """300 rated questions, of which 40 have this value and the others 0.2."""
+    values = [value] * 40 + [0.2] * 260
+    return pd.DataFrame({"query_id": [f"q{i}" for i in range(300)], "value": values, "metric": metric})
+
+
+@pytest.mark.parametrize(
+    ("metric", "gate"), [("noise_sensitivity", {}), ("hallucination", {"reverse": "hallucination"})]
+)
+def test_what_rises_is_a_loss_where_low_values_are_the_good_ones(metric: str, gate: dict[str, str]) -> None:
+    worse, better = (jk.guard(rated(metric, 0.2), rated(metric, value), jk.Gate(**gate)) for value in (0.9, 0.0))
+    assert (worse.outcome, worse.counts["worse"], worse.counts["better"]) == ("fail", 40, 0)
+    assert worse.mean.least == pytest.approx(0.7 * 40 / 300)
+    assert f"{metric}: lower is better; compared so." in str(worse)
+    assert (better.outcome, better.counts["better"]) == ("pass", 40)
+
+
+def test_a_direction_on_which_tools_disagree_is_asked_for(judgekit: Judgekit, repository: Path) -> None:
+    for name, value in (("old", 0.2), ("new", 0.9)):
+        rated("hallucination", value).to_json(repository / f"{name}.jsonl", orient="records", lines=True)
+    said = judgekit("guard", "old.jsonl", "new.jsonl", code=2).err
+    assert "hallucination: tools disagree on its direction; say `--reverse hallucination`" in said
+    assert judgekit("guard", "old.jsonl", "new.jsonl", "--as-given", "hallucination", code=0).out.startswith("pass")
+    assert judgekit("guard", "old.jsonl", "new.jsonl", "--reverse", "hallucination", code=1).out.startswith("fail")
+    assert (
+        "unknown metric 'halucination'" in judgekit("guard", "old.jsonl", "new.jsonl", "--reverse", "halucination").err
+    )
+    refused = judgekit("guard", "base.trec", "worse.trec", "--qrels", "gold.qrels", "--reverse", "nDCG", code=2)
+    assert "reverse and as_given are about ratings of answers" in refused.err
+
+
+def test_several_answers_to_a_question_count_by_their_mean() -> None:
+    def answered(good: float) -> pd.DataFrame:
+        rows = [(f"q{i}", sample, float(sample < good)) for i in range(300) for sample in range(4)]
+        return pd.DataFrame(rows, columns=["query_id", "sample", "value"])
+
+    guarded = jk.guard(answered(3), answered(2))
+    assert (guarded.outcome, guarded.mean.least) == ("fail", pytest.approx(0.25))
+    assert len(guarded.losses.table) == 300
+    with pytest.raises(DataError, match="two values for query_id q0"):
+        jk.guard(answered(3).drop(columns="sample"), answered(2))
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
