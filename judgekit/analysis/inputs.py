@@ -21,8 +21,9 @@ from judgekit.analysis.rankings import over_present
 from judgekit.analysis.repeats import QuestionRows, refuse_twice
 from judgekit.analysis.wording import plural, some_of
 from judgekit.answers.imported import completed
+from judgekit.answers.pairs import SHARES_OF_WINS
 from judgekit.data.tables import ALL, SCORES, Status
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.metrics import Evaluation
 
 Bools = npt.NDArray[np.bool_]
@@ -578,12 +579,26 @@ def _shared(
     # Which questions have no quality is said with those that lack it for some runs.
     if column == "run":
         alone["scores but no quality"] = scored - common
+        _refuse_unscored(quality, alone["quality but no scores"], scored)
     for lacking, names in alone.items():
         left_out = names if asked is None else names.intersection(asked)
         # Runs that were not asked for are not missed.
         if left_out:
             warnings.append(f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded.")
     return sorted(common)
+
+
+def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: Collection[str]) -> None:
+    """Refuse answers that were compared with those of a run without scores: its comparisons count in the others."""
+    if "metric" not in quality.columns:
+        return
+    compared = quality[quality["run"].isin(list(unscored)) & quality["metric"].isin(list(SHARES_OF_WINS))]
+    if len(compared):
+        run = str(compared["run"].iloc[0])
+        raise DataError(
+            f"answers are compared with those of run {run!r}, which has no scores.{nearest(run, scored)} Correct its"
+            " name, or leave out the rows with it: what the other runs won against it counts"
+        )
 
 
 def _coded_scores(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.answers.pairs import holds_pairs, wins
+from judgekit.answers.pairs import holds_pairs, refuse_misnamed, wins
 from judgekit.data.tables import RATINGS, UNDECLARED, UP
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale
@@ -49,6 +49,7 @@ def scaled(
         UsageError: a scale is declared, but not for which of several metrics.
     """
     wanted = outcome or DeclaredOutcome()
+    refuse_misnamed([str(name) for name in table.columns], path)
     if holds_pairs(table):
         table = wins(table, path, wanted.cluster, notes)
     table = filled(RATINGS.check(table, path, _lines_of(table)), "metric", RATING)

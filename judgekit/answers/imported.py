@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
-from judgekit.answers.pairs import wins
+from judgekit.answers.pairs import refuse_misnamed, wins
 from judgekit.answers.quality import Answered, Occurrence
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
@@ -222,7 +222,9 @@ def read_ratings(
 
 def read_rated(path: str | Path, cluster: str | None = None, notes: list[str] | None = None) -> pd.DataFrame:
     """Read a table of ratings as it is; of answers compared two by two what each won, see `judgekit.answers.pairs`."""
-    if column_names(path, "ratings of answers") >= PAIRED:
+    columns = column_names(path, "ratings of answers")
+    refuse_misnamed(sorted(columns), path)
+    if columns >= PAIRED:
         return wins(read_table(PAIRS, path, numbered=True), path, cluster, notes)
     return read_table(RATINGS, path, numbered=True)
 

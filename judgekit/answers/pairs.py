@@ -8,17 +8,19 @@ Borda score divided by its largest value.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS
-from judgekit.errors import DataError
+from judgekit.errors import DataError, nearest
 
 WINS: Final = "wins"
 """The metric of answers that were compared two by two."""
+SHARES_OF_WINS: Final = (WINS, WINS + BY_AN_LLM)
+"""The names of that metric, by who compared."""
 # The votes of chatbot arenas say model_a, model_b, and of two bad answers "tie (bothbad)".
 _FIRST: Final = frozenset({"a", "run_a", "model_a"})
 _SECOND: Final = frozenset({"b", "run_b", "model_b"})
@@ -30,6 +32,19 @@ _Key = tuple[Hashable, ...]
 def holds_pairs(table: pd.DataFrame) -> bool:
     """Whether a table holds answers compared two by two, and no values."""
     return "value" not in table.columns and {*table.columns} >= PAIRED
+
+
+def refuse_misnamed(columns: Collection[str], path: str | Path | None = None) -> None:
+    """Refuse a table without values that lacks one of the columns of answers compared two by two."""
+    lacking = sorted(PAIRED.difference(columns))
+    if len(lacking) != 1 or "value" in columns:
+        return
+    others = [name for name in columns if name not in PAIRS.columns]
+    raise DataError(
+        f"holds answers compared two by two, but lacks column {lacking[0]!r} (it has: {', '.join(columns)})."
+        f"{nearest(lacking[0], others)}",
+        path,
+    )
 
 
 def wins(
@@ -113,7 +128,10 @@ class _Compared:
         if len(meant) == 1:
             return meant.pop()
         if meant:
-            raise self._error(row, f"the winner {said!r} is the name of one run and stands for something else", line)
+            reason = (
+                f"the winner {said!r} is the name of one run and stands for something else: write run_a, run_b or tie"
+            )
+            raise self._error(row, reason, line)
         raise self._error(row, f"the winner {said!r} is none of {row['run_a']}, {row['run_b']}, a, b and tie", line)
 
     def _error(self, row: Mapping[Any, Any], reason: str, line: int | None) -> DataError:

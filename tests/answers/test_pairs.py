@@ -236,3 +236,36 @@ def test_the_example_asks_in_both_orders_and_writes_what_is_read(
     assert set(found["metric"]) == {"wins (by an LLM)"}
     assert found.set_index(["query_id", "run"])["value"]["q0", "good"] == 1.0
     assert found.set_index(["query_id", "run"])["value"]["q2"].to_list() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("run_b", "runb"), ("winner", "winer")])
+def test_a_misspelled_column_is_named(right: str, wrong: str, tmp_path: Path) -> None:
+    rows = table("q1,x,y,x").rename(columns={right: wrong})
+    rows.to_csv(tmp_path / "pairs.csv", index=False)
+    says = f"compared two by two, but lacks column '{right}' .*Did you mean '{wrong}'"
+    with pytest.raises(DataError, match=says):
+        read_ratings(tmp_path / "pairs.csv")
+    scores = pd.DataFrame({"labeling": "l", "run": ["x", "y"], "measure": "P@1", "query_id": "q1", "value": 1.0})
+    with pytest.raises(DataError, match=says):
+        jk.compare(scores, rows)
+
+
+def test_runs_that_are_called_as_the_places_are_told_apart_by_the_places() -> None:
+    assert shares("q1,a,b,a", "q2,b,a,run_a") == {("q1", "a"): 1, ("q1", "b"): 0, ("q2", "b"): 1, ("q2", "a"): 0}
+    with pytest.raises(DataError, match="stands for something else: write run_a, run_b or tie"):
+        shares("q1,b,a,a")
+
+
+@pytest.mark.parametrize("judge", [{}, {"judge": "m"}])
+def test_a_run_without_scores_is_refused_where_the_others_were_compared_with_it(judge: dict[str, str]) -> None:
+    ids = [f"q{i}" for i in range(6)]
+    keys = [(run, query) for run in ("good", "poor") for query in ids]
+    scores = pd.DataFrame(keys, columns=["run", "query_id"]).assign(labeling="l", measure="P@1", value=[0.5, 1.0] * 6)
+    rows = pd.DataFrame({"query_id": ids, "run_a": "good", "run_b": "poor", "winner": ["a", "b"] * 3, **judge})
+    jk.compare(scores, rows)
+    with pytest.raises(DataError, match=r"those of run 'god', which has no scores\. Did you mean 'good'"):
+        jk.compare(scores, pd.concat([rows, rows.assign(run_b="god")]))
+    other = pd.DataFrame(
+        {"query_id": ids * 3, "run": ["good"] * 6 + ["poor"] * 6 + ["god"] * 6, "value": [0.0, 1.0, 1.0] * 6}
+    )
+    assert any("'god'" in warning for warning in jk.compare(scores, other).warnings), "ratings say nothing of others"

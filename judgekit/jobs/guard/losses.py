@@ -342,7 +342,10 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
     table = means_of(table)
     twice = table["query_id"][table["query_id"].duplicated()]
     if len(twice):
-        raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")
+        raise UsageError(
+            f"the {name} answers rate question {twice.iloc[0]!r} twice: several answers need a column 'sample' that"
+            " numbers them"
+        )
     ratings = table.set_index("query_id")["value"]
     return table["metric"].iloc[0], ratings
 

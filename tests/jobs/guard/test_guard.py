@@ -199,7 +199,7 @@ def test_several_answers_to_a_question_count_by_their_mean() -> None:
     guarded = jk.guard(answered(3), answered(2))
     assert (guarded.outcome, guarded.mean.least) == ("fail", pytest.approx(0.25))
     assert len(guarded.losses.table) == 300
-    with pytest.raises(DataError, match="two values for query_id q0"):
+    with pytest.raises(UsageError, match="'q0' twice: several answers need a column 'sample' that numbers them"):
         jk.guard(answered(3).drop(columns="sample"), answered(2))
 
 
