@@ -208,19 +208,26 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     import pandas as pd
 
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
-    blocks: list[pd.DataFrame] = []
+    noted: list[pd.DataFrame] = []
     given: Counter[float] = Counter()
+    met: set[str] | None = None
+    escalated: int | None = None
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated", "relevance"):
+        labelled = block["status"] == Status.OK.value
         if "relevance" in block and len(given) < 2:
-            some = block.loc[block["status"] == Status.OK.value, "relevance"].to_numpy(np.float64)
-            values, often = np.unique(some, return_counts=True)
+            values, often = np.unique(block.loc[labelled, "relevance"].to_numpy(np.float64), return_counts=True)
             given.update(dict(zip(values.tolist(), often.tolist(), strict=True)))
-        rows = block.reindex(columns=["query_id", "status", "reason", "judged", "escalated"])
-        rows["reason"] = rows["reason"].astype(object).fillna("")
+        if "judged" in block and block["judged"].notna().any():
+            met = (met or set()) | {*block.loc[block["judged"] == 1, "query_id"]}
+        if "escalated" in block:
+            escalated = (escalated or 0) + int(block["escalated"].sum())
+        # Most labels need no remark, and groups of texts are slow to make.
+        reasons = block["reason"].astype(object).fillna("") if "reason" in block else ""
+        rows = block[["query_id", "status"]].assign(reason=reasons)
+        rows = rows[~labelled | (rows["reason"] != "")]
         alike = rows.groupby(["status", "reason", "query_id"], sort=False, as_index=False)
-        blocks.append(alike.agg(pairs=("status", "size"), met=("judged", "max"), escalated=("escalated", "sum")))
-        known = "escalated" in block
-    counts = pd.concat(blocks)
+        noted.append(alike.size().rename(columns={"size": "pairs"}) if len(rows) else rows.assign(pairs=0))
+    counts = pd.concat(noted)
 
     def among(rows: pd.DataFrame) -> str:
         return f"{rows['query_id'].nunique():,} of {total:,} queries"
@@ -237,15 +244,13 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     doubtful = counts[(counts["status"] == Status.OK.value) & (counts["reason"] != "")]
     for reason, rows in doubtful.groupby("reason"):
         yield f"{name}: {rows['pairs'].sum():,} {labels}, in {among(rows)}, may be wrong: {reason}."
-    if known:
-        escalated = int(counts["escalated"].sum())
+    if escalated is not None:
         share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
-    met = counts[counts["met"] == 1]["query_id"].nunique()
-    if counts["met"].notna().any() and met < FEW * total:
+    if met is not None and len(met) < FEW * total:
         few = "judges none of the documents"
         if met:
-            few = f"judges documents of only {met:,} of {total:,} queries"
+            few = f"judges documents of only {len(met):,} of {total:,} queries"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
     # Where nothing was judged, this is why all of them are alike.
     elif len(given) == 1 and given.total() >= MANY:
