@@ -18,6 +18,7 @@ turns into a sentence; any other is a bug and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -112,3 +113,14 @@ def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str]
 def install(extra: str) -> str:
     """Return the command that installs an extra of judgekit."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+_MUST: Final = re.compile(r"^(?:Input|String|List|Tuple|Dictionary|Set|Value) should ")
+
+
+def in_our_words(message: str) -> str:
+    """Return what pydantic says of a value without its own terms: "must be …" for "Input should be …"."""
+    said = message.removeprefix("Value error, ").replace(" after validation", "")
+    must = _MUST.sub("must ", said, count=1)
+    # The name of a thing that is all capitals stays: "URL scheme".
+    return must if must[1:2].isupper() else must[:1].lower() + must[1:]

@@ -34,7 +34,7 @@ from judgekit.data.manifest import by_role
 from judgekit.data.sources import resolved
 from judgekit.data.streams import read_bytes, toml_problem
 from judgekit.data.tables import ALL, UNDECLARED
-from judgekit.errors import ConfigError, DataError, UsageError, not_among
+from judgekit.errors import ConfigError, DataError, UsageError, in_our_words, not_among
 from judgekit.experiment import trust
 from judgekit.reading import ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
@@ -539,9 +539,8 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
         return ConfigError("write [[labelers]], with two brackets, above each labeler", path, key)
     if kind in _KINDS_OF_VALUE:
         return ConfigError(f"must be {_KINDS_OF_VALUE[kind]}, not {problem['input']!r}", path, key)
-    message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
-    return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)
+    return ConfigError(f"{in_our_words(problem['msg'])}{given}", path, key or None)
 
 
 def labels_file(name: str, end: str = ".parquet") -> str:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from judgekit.data.labelings import Scale
 from judgekit.data.streams import read_bytes
-from judgekit.errors import ConfigError, DataError, nearest
+from judgekit.errors import ConfigError, DataError, in_our_words, nearest
 from judgekit.reading.prompts import IN_PASSAGE, PLACEHOLDER, Kind, Output, Prompt, is_path
 from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
@@ -247,7 +247,7 @@ def _spoken(error: ValidationError, path: Path) -> ConfigError:
     steps = [str(step) for step in problem["loc"]]
     if steps[0] == "output" and len(steps) > 1:
         del steps[1]  # pydantic names the type there
-    reason = f"{problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}, not {given!r}"
+    reason = f"{in_our_words(problem['msg'])}, not {given!r}"
     if kind in ("missing", "union_tag_not_found"):
         reason = "is missing"
     elif kind == "extra_forbidden":

@@ -23,7 +23,7 @@ from judgekit.data.files import read_table, write_table
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import COMPARISON
-from judgekit.errors import DataError
+from judgekit.errors import DataError, in_our_words
 from judgekit.report.model import DETAILS, DIFFERENCES, Answers, Cost, LabelingInfo, Results, Section
 
 B = TypeVar("B", LabelingInfo, Answers)
@@ -130,7 +130,7 @@ def load(folder: str | Path) -> Results:
     except ValidationError as error:
         problem = error.errors(include_input=False)[0]
         where = ".".join(map(str, problem["loc"]))
-        raise DataError(f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}", path) from None
+        raise DataError(f"{where}: {in_our_words(problem['msg'])}", path) from None
 
 
 def _frame(value: dict[str, Any]) -> Any:

@@ -71,7 +71,7 @@ NAME = 'name = "judge"'
             UTILITY + "\nquality = [1]",
             ["[labelers.2]", "'quality' must be a text, a number or true/false"],
         ),
-        ("[1, 4]", "[]", ["[answers.depths] list should have at least 1 item"]),
+        ("[1, 4]", "[]", ["[answers.depths] must have at least 1 item"]),
         ("[1, 4]", '[1, 4]\nmetrics = ["emm"]', ["answers", "emm"]),
         ("[1, 4]", '[1, 4]\nmetrics = ["em", "f1", "em"]', ["[answers]", "metrics names 'em' twice"]),
         ('"nDCG", "P"', '"nDGC"', ["metrics.measures", "nDGC", "nDCG"]),

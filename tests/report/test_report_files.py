@@ -55,9 +55,9 @@ def test_tables_of_other_rooms_may_have_any_columns_and_gaps():
     ("change", "message"),
     [
         (lambda value: value.update(schema=99), "schema 99"),
-        (lambda value: value["facts"].update(queries="many"), "facts.queries: input should be a valid integer"),
+        (lambda value: value["facts"].update(queries="many"), "facts.queries: must be a valid integer"),
         (lambda value: value["primary"].pop("use"), "primary.use: field required"),
-        (lambda value: value.update(quality={"columns": {}}), "quality: input should be an instance of DataFrame"),
+        (lambda value: value.update(quality={"columns": {}}), "quality: must be an instance of DataFrame"),
         (lambda value: value["quality"]["rows"][0].pop(), "is not the JSON that judgekit writes"),
     ],
 )
