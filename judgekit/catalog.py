@@ -161,6 +161,13 @@ class Catalog(Generic[P]):
         """Return what each known class is, by its kind."""
         return {name: about(kind) for name, kind in sorted(self.kinds().items())}
 
+    def in_file(self, spelling: str) -> About:
+        """Return what the class of a ``FILE.py:CLASS`` is."""
+        file, name = split_file(spelling)
+        if file is None:
+            raise UsageError(f"{spelling}: name a file and its class, mine.py:Mine")
+        return about(self._in_file(file, name, None))
+
     def build(self, given: P | Spec | str, context: Context | None) -> P:
         """Return what a spelling stands for, or what was built by hand, ready for use."""
         if isinstance(given, self._base):

@@ -29,14 +29,18 @@ class Context:
     fields: Fields = "title+text"
     docs: Docs | None = None
 
-    def endpoint(self, name: str | None) -> Endpoint:
-        """Return the endpoint of that name, or the only one if ``name`` is None."""
+    def endpoint(self, name: str | None, *, scores: bool = False) -> Endpoint:
+        """Return the endpoint of that name, or the only LLM if ``name`` is None; the only reranker if it ``scores``."""
         if name is None:
-            if len(self.endpoints) == 1:
-                return next(iter(self.endpoints.values()))
-            several = f"several endpoints are defined: name one of them (endpoints: {', '.join(self.endpoints)})"
+            fit = [one for one in self.endpoints.values() if one.scores == scores and not one.application]
+            # What is of another kind is told so by whoever asks for it.
+            fit = fit or list(self.endpoints.values())
+            if len(fit) == 1:
+                return fit[0]
+            names = ", ".join(one.name for one in fit)
+            several = f"several endpoints are defined: name one of them (endpoints: {names})"
             none = "no endpoint is defined: give jk.Endpoint(…), --endpoint, or a table [endpoints.NAME]"
-            raise ConfigError(f"an LLM is needed, but {several if self.endpoints else none}")
+            raise ConfigError(f"{'a reranker' if scores else 'an LLM'} is needed, but {several if fit else none}")
         if name not in self.endpoints:
             raise ConfigError(not_among("endpoint", name, self.endpoints))
         return self.endpoints[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,10 +15,10 @@ from judgekit.console.printing import grid, note, opened_store, say
 from judgekit.console.results import CommandResult
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
-from judgekit.spec import split_form
+from judgekit.spec import split_file, split_form
 
 if TYPE_CHECKING:
-    from judgekit.catalog import About
+    from judgekit.catalog import Catalog
     from judgekit.store.maintenance import Found
 
 Kind = Literal["measures", "labelers", "metrics", "prompts"]
@@ -36,18 +36,19 @@ def list_(
         judgekit list measures
         judgekit list measures nDCG
         judgekit list prompts binary
+        judgekit list labelers mine.py:Longest
     """
     match what:
         case "measures":
             _measures(name)
         case "labelers":
-            from judgekit.labelers.base import catalog as labelers
+            from judgekit.labelers.base import LABELERS
 
-            _plugins("labeler", labelers(), name)
+            _plugins("labeler", LABELERS, name)
         case "metrics":
-            from judgekit.answers.quality import catalog as metrics
+            from judgekit.answers.quality import METRICS
 
-            _plugins("answer metric", metrics(), name)
+            _plugins("answer metric", METRICS, name)
         case "prompts":
             _prompts(name)
 
@@ -68,7 +69,11 @@ def _measures(name: str | None) -> None:
         _entry(entry.name, entry.title, facts, {key: param.what for key, param in entry.params.items()})
 
 
-def _plugins(what: str, entries: dict[str, About], chosen: str | None) -> None:
+def _plugins(what: str, known: Catalog[Any], chosen: str | None) -> None:
+    if chosen is not None and split_file(chosen)[0] is not None:
+        entries = {chosen: known.in_file(chosen)}
+    else:
+        entries = known.catalog()
     if chosen is not None:
         if chosen not in entries:
             raise UsageError(not_among(what, chosen, entries))

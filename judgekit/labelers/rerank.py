@@ -57,7 +57,7 @@ class Rerank(Labeler):
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        return self.context.endpoint(self.endpoint).reranker
+        return self.context.endpoint(self.endpoint, scores=True).reranker
 
     @property
     def needs(self) -> Needs:

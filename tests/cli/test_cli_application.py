@@ -1,9 +1,13 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from judgekit.context import context_of
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY
+from judgekit.errors import ConfigError, in_our_words
+from judgekit.wire.types import Endpoint
 from tests.cli.test_cli_stages import DATA, MOCK
 from tests.small import EXPERIMENT, Judgekit, toml
 
@@ -150,3 +154,39 @@ def test_labels_say_of_how_many_pairs_the_rule_by_tokens_differs(judgekit, folde
         "count otherwise"
         not in judgekit("label", "containment(norm=squad)", *files, "--out", "other.qrels", code=0).err
     )
+
+
+def test_a_labeler_of_a_file_is_listed_and_a_file_of_one_llm_and_one_reranker_needs_no_names(judgekit, folder):
+    (folder / "mine.py").write_text(
+        "import judgekit\nfrom dataclasses import dataclass\n\n\n@dataclass(frozen=True)\n"
+        "class Longest(judgekit.Labeler):\n"
+        '    """Relevant if it is long."""\n\n    kind = "longest"\n    scale = "binary"\n    least: int = 10\n\n'
+        "    def relevance(self, query, doc):\n        return len(doc.text) >= self.least\n"
+    )
+    assert "mine.py:Longest: Relevant if it is long" in judgekit("list", "labelers", "mine.py:Longest", code=0).out
+    assert "unknown labeler 'Shortest'" in judgekit("list", "labelers", "mine.py:Shortest", code=2).err
+    llm, ranker = Endpoint("llm", "http://h/v1", "m"), Endpoint("ranker", "http://h/v1", "r", api="rerank")
+    found = context_of([llm, ranker], "title+text")
+    assert found.endpoint(None) is llm
+    assert found.endpoint(None, scores=True) is ranker
+    with pytest.raises(ConfigError, match=r"name one of them \(endpoints: llm, other\)"):
+        context_of([llm, ranker, replace(llm, name="other")], "title+text").endpoint(None)
+
+
+def test_means_over_different_queries_are_told_where_runs_are_compared(judgekit, folder):
+    (folder / "some.trec").write_text("".join((folder / "good.trec").read_text().splitlines(keepends=True)[:2]))
+    runs = ["score", "--run", "good.trec", "--run", "some.trec", "--qrels", "gold.qrels", "--baseline", "good"]
+    (folder / "gold.qrels").write_text("q0 0 d0a 1\nq1 0 d1a 1\n")
+    note = "under --like beir the runs' means are over different queries: compare them without it"
+    assert note in judgekit(*runs, "--like", "beir", code=0).err
+    assert "different queries" not in judgekit(*runs, code=0).err
+
+
+def test_validators_speak_as_judgekit_does():
+    said = {
+        "Input should be greater than or equal to 1": "must be greater than or equal to 1",
+        "Value error, Name it": "name it",
+        "List should have at least 1 item after validation, not 0": "must have at least 1 item, not 0",
+        "URL scheme is odd": "URL scheme is odd",
+    }
+    assert {message: in_our_words(message) for message in said} == said
