@@ -11,7 +11,7 @@ import typer
 from judgekit.console.help import group
 from judgekit.console.jobs import JobOptions
 from judgekit.console.options import expanded
-from judgekit.console.printing import note, records, say, show
+from judgekit.console.printing import check_out, note, records, say, show
 from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
@@ -167,7 +167,6 @@ def read(
     Examples:
         judgekit annotate read sample.jsonl judgments-ann.jsonl judgments-bob.jsonl --out people.qrels
     """
-    from judgekit.data.files import check_target
     from judgekit.data.trec import write_qrels
     from judgekit.people.reading import asked_of, assessor_agreement, disputed, read_judgments, resolve
     from judgekit.people.sheet import page_of
@@ -176,7 +175,7 @@ def read(
     asked = Sample.read(sample)
     judgments = read_judgments(files, asked)
     # Before judgments are read: hours of people's work should not end in a file of the wrong kind.
-    check_target(out)
+    check_out(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
     people = resolve(judgments)
@@ -222,7 +221,7 @@ def correct(
     Examples:
         judgekit annotate correct people.qrels results -m 'nDCG@5 P@5'
     """
-    from judgekit.data.files import check_target, write_table
+    from judgekit.data.files import write_table
     from judgekit.experiment.finished import open_results
     from judgekit.people.correct import correct as corrected
     from judgekit.people.deciding import decide, decided_by
@@ -231,7 +230,7 @@ def correct(
     from judgekit.people.reading import read_people
 
     if out is not None:
-        check_target(out, table=True)
+        check_out(out, table=True)
     # Grades of answers correct the outcome itself, and not what labels say of runs.
     if is_grades(people):
         raise UsageError(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import AsJson, named
-from judgekit.console.printing import made_from, note, say
+from judgekit.console.options import AsJson, named, scales_of
+from judgekit.console.printing import check_out, made_from, note, say
 from judgekit.console.results import CommandResult
 from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
+from judgekit.data.sources import stem
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
 
@@ -35,11 +36,10 @@ def chunks(
     Examples:
         judgekit chunks pages.jsonl small.jsonl large.jsonl --out docs.jsonl
     """
-    from judgekit.data.files import check_target
     from judgekit.data.readers import read_docs, write_docs
     from judgekit.jobs.chunks import chunks as place
 
-    check_target(out)
+    check_out(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl)")
     with noting_reads() as read:
@@ -87,18 +87,18 @@ def carry(
         judgekit carry old.qrels --docs old.jsonl --docs new.jsonl --out new.qrels
         judgekit carry old.qrels --docs old.jsonl --docs new.jsonl --run new.trec --depth 5 --out new.qrels
     """
-    from judgekit.data.files import check_target
     from judgekit.data.frames import as_runs
     from judgekit.data.labelings import Scale
     from judgekit.data.readers import read_docs
     from judgekit.data.trec import missing_path, read_qrels, write_qrels
     from judgekit.jobs.carrying import carry as carry_labels
 
-    check_target(out)
+    check_out(out)
     if len(docs) != 2:
         raise UsageError(f"--docs is given twice, for the old and then for the new documents, not {len(docs)} times")
     with noting_reads() as read:
-        old_labels = read_qrels(qrels, scale=None if scale is None else Scale.parse(scale))
+        scales = scales_of([scale] if scale else None, {stem(qrels): qrels})
+        old_labels = read_qrels(qrels, scale=Scale.parse(scales[stem(qrels)]) if scales else None)
         old, new = read_docs(docs[0]), read_docs(docs[1])
         runs = as_runs(named(run, "--run")) if run else []
     check_outputs(out, missing_path(out), manifest_path(out))

@@ -9,7 +9,7 @@ import typer
 
 from judgekit.console.jobs import AskOptions
 from judgekit.console.options import DocsFile, QueriesFile, Runs, ScaleOption, named, scales_of
-from judgekit.console.printing import say
+from judgekit.console.printing import check_out, say
 from judgekit.console.results import CommandResult
 from judgekit.data.result_files import ResultFiles
 
@@ -46,6 +46,7 @@ def judge_test(
     from judgekit.jobs.judge_test import judge_test as test
     from judgekit.labelers.fitness import Fitness, write_card
 
+    check_out(out)
     runs, people = named(run, "--run"), named([qrels], "--qrels")
     (file,) = people.values()
     files = ResultFiles.beside(out, roles=by_role(queries, docs or [], runs) | {"qrels": file})

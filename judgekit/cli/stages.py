@@ -19,7 +19,7 @@ from judgekit.console.options import (
     named,
     scales_of,
 )
-from judgekit.console.printing import console, made_from, note, records, save_table, say, show
+from judgekit.console.printing import check_out, console, made_from, note, records, save_table, say, show
 from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.manifest import by_role, has_manifest
 from judgekit.data.result_files import ResultFiles
@@ -68,13 +68,13 @@ def label(
     """
     from judgekit.api import label as label_pool
     from judgekit.data.checks import judges_nothing, remarks
-    from judgekit.data.files import check_target, write_labels
+    from judgekit.data.files import write_labels
     from judgekit.data.tables import Status
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.job import job
 
     # Before anything is read or asked: a name that cannot be written would be noticed after the labels were paid for.
-    check_target(out)
+    check_out(out)
     docs, runs = docs or [], named(run, "--run")
     table = out.with_name(f"{out.name}.parquet")
     roles = by_role(queries, docs, runs) | ({} if known is None else {"known": known})
@@ -151,11 +151,11 @@ def answer(
         judgekit answer --queries queries.jsonl --import app.csv --metric em --out quality.csv
     """
     from judgekit.api import answer as answer_queries
-    from judgekit.data.files import check_target, write_table
+    from judgekit.data.files import write_table
     from judgekit.data.tables import MADE, NO_FAILURE, Status
     from judgekit.job import job
 
-    check_target(out, table=True)
+    check_out(out, table=True)
     docs, runs = docs or [], named(run, "--run")
     # Depth 0 is the control without documents, which is the same for every run.
     given = {"--docs": docs, "--run": runs, "--depth": [k for k in depth or () if k]}
@@ -214,6 +214,14 @@ def answer(
         missing=missing,
         last=last,
     ).end("answer", as_json=asked.as_json)
+
+
+def _on_other_queries(evaluation: Evaluation) -> bool:
+    """Whether some queries have a score of one run and none of another."""
+    import numpy as np
+
+    scored = np.isfinite(evaluation.values).any(axis=(0, 1))
+    return bool((scored.any(axis=0) & ~scored.all(axis=0)).any())
 
 
 @dataclass(frozen=True)
@@ -286,9 +294,7 @@ def score(
 
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
-        from judgekit.data.files import check_target
-
-        check_target(out, table=True)
+        check_out(out, table=True)
     if baseline is None and (queries is not None or groups is not None):
         raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
     taken: list[str] = []
@@ -336,6 +342,10 @@ def score(
         from judgekit.data.questions import PARTED, UNKNOWN
 
         changes = against(evaluation, baseline, queries=queries, groups=groups)
+        if other is not None and _on_other_queries(evaluation):
+            evaluation.warnings.append(
+                f"under --like {rules.like} the runs' means are over different queries: compare them without it"
+            )
         if queries is not None and groups != PARTED:
             evaluation.warnings += _gold_apart(labelings, queries)
         if queries is None and groups is None:
@@ -484,10 +494,9 @@ def compare(
     from judgekit.analysis.comparison import compare as compare_tables
     from judgekit.answers.direction import Directions
     from judgekit.answers.wide import ChosenColumns
-    from judgekit.data.files import check_target
 
     if out is not None:
-        check_target(out, table=True)
+        check_out(out, table=True)
     # Two outcomes would make two decisions, and nothing says which the reader wants.
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
@@ -662,10 +671,9 @@ def agree(
         judgekit agree --qrels judge=judge.qrels --qrels gold=gold.qrels --people gold
     """
     from judgekit.api import agree as agree_labelings
-    from judgekit.data.files import check_target
 
     if out is not None:
-        check_target(out, table=True)
+        check_out(out, table=True)
     files = named(qrels, "--qrels")
     with noting_reads() as read:
         found = agree_labelings(files, people=people or (), scales=scales_of(scale, files))

@@ -67,6 +67,15 @@ def note(*lines: str) -> None:
         say(f"note: {line}", err=True)
 
 
+def check_out(out: Path, *more: Path, table: bool = False) -> None:
+    """Refuse a file that cannot be written, and name files that are somebody else's, before anything is asked."""
+    from judgekit.data.files import check_target
+    from judgekit.data.manifest import replaced
+
+    check_target(out, table=table)
+    note(*replaced([out, *more]))
+
+
 def show(table: pd.DataFrame) -> None:
     """Print a table, aligned; `--json` and files have all digits."""
     say(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))

@@ -7,9 +7,11 @@ their digits, NaN is an empty cell.
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack
+from os.path import exists  # False, not an error, for a name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -164,6 +166,13 @@ def check_target(path: str | Path, *, table: bool = False) -> None:
         raise UsageError(f"{path}: the name of a table file must end in .csv, .tsv (plain or .gz) or .parquet")
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a file to write")
+    if exists(path) and not path.is_file():
+        raise UsageError(f"{path} is a pipe or a device: name a file to write")
+    above = next(folder for folder in path.absolute().parents if exists(folder))
+    if not above.is_dir():
+        raise UsageError(f"{path} cannot be written: {above} is a file, not a folder")
+    if not os.access(above, os.W_OK):
+        raise UsageError(f"{path} cannot be written: {above} may not be written to")
 
 
 def write_labels(labeling: Labeling, path: str | Path) -> None:

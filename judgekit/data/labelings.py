@@ -169,7 +169,8 @@ def grade_problem(value: float) -> str | None:
         return None
     return (
         f"{value:g} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1, or means:G:M for"
-        " means of grades up to G that are relevant from M on (--scale NAME=means:5:2; of a labeler scale='means:5:2';"
+        " means of grades up to G that are relevant from M on (--scale means:5:2, of one of several files"
+        " --scale NAME=means:5:2; of a labeler scale='means:5:2';"
         " in Python scales={'NAME': 'means:5:2'})"
     )
 

@@ -172,6 +172,26 @@ def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
     return {}
 
 
+def replaced(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield a sentence for each file that writing would replace, unless a manifest says that judgekit wrote it."""
+    for path in paths:
+        if path.is_file() and not _wrote(path):
+            yield f"{path} is replaced: nothing beside it says that judgekit wrote it as it is"
+
+
+def _wrote(path: Path) -> bool:
+    """Return whether a manifest says that judgekit wrote a file with just this content."""
+    sha256 = _sha256(path)
+    for manifest in _manifests(path):
+        try:
+            results = json.loads(manifest.read_bytes())["results"]
+            if results.get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
+                return True
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # it is somebody else's
+    return False
+
+
 def made_in(path: Path) -> dict[str, dict[str, Any]]:
     """Return how the labels and answers in a file came about, if a manifest says so of just this content."""
     if not path.exists():

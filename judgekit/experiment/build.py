@@ -193,6 +193,18 @@ def _check_kept(files: ResultFiles) -> None:
         )
 
 
+def _replaced(table: Path, labeling: str) -> Iterator[str]:
+    """Say if the labels of another labeling are there, which a build would replace."""
+    if not (table.is_file() and is_results_folder(table.parent)):
+        return
+    try:
+        made_by = set(pd.read_parquet(table, columns=["source"])["source"].dropna()) - {""}
+    except (OSError, ValueError, KeyError):
+        return  # it is no table of ours, which is refused when it is to be replaced
+    if made_by and labeling not in made_by:
+        yield f"{table.parent} holds the labels of {', '.join(sorted(made_by))}: those of {labeling} replace them"
+
+
 def _read_people(source: str | Path, collection: Collection) -> People:
     """Read people's labels: of a sample that was drawn for them, or judgments that were there already."""
     drawn = asked_path(Path(source)).exists() or not located(source, "qrels").path.exists()
@@ -252,6 +264,8 @@ def build(
         refuse=_check_kept,
     )
 
+    notes = tuple(_replaced(files.place / LABELS, labeling))
+
     async def do(session: Session, files: ResultFiles) -> Built:
         machine = await labelling.label_pool(task.labeler, task.collection, session, labeling)
         final = final_labels(machine, task.people, seed=task.config.analysis.seed)
@@ -259,7 +273,7 @@ def build(
             raise UsageError(final.filled.refusal(labeling))
         return _written(task, machine, final, session.usage(task.stage).standalone, files)
 
-    return Job({task.stage: task.asked}, do, asking.priced(task.config.price_list()), files)
+    return Job({task.stage: task.asked}, do, asking.priced(task.config.price_list()), files, notes)
 
 
 def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amount, files: ResultFiles) -> Built:

@@ -137,3 +137,37 @@ def test_a_run_writes_no_file_that_it_has_not_checked_also_after_one_that_was_ki
             path.unlink()
     judgekit(*RUN, "out", code=0)
     assert {str(path.relative_to(finished / "out")) for path in map(Path, files(finished / "out"))} == whole
+
+
+LABEL = ["label", "containment", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out"]
+
+
+def test_a_file_of_somebody_else_is_named_before_it_is_replaced(judgekit, folder):
+    (folder / "found.qrels").write_text("my own notes")
+    note = "note: found.qrels is replaced: nothing beside it says that judgekit wrote it as it is"
+    assert note in judgekit(*LABEL, "found.qrels", code=0).err
+    # From now on it is ours, until somebody edits it.
+    assert "is replaced" not in judgekit(*LABEL, "found.qrels", code=0).err
+    with (folder / "found.qrels").open("a") as file:
+        file.write("q0 0 mine 1\n")
+    assert note in judgekit(*LABEL, "found.qrels", code=0).err
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("queries.jsonl/found.qrels", "queries.jsonl is a file, not a folder"),
+        ("/dev/null", "is a pipe or a device: name a file to write"),
+        (".", "is a folder: name a file to write"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_told_before_anything_is_asked(judgekit, folder, out, message):
+    (folder / "people.qrels").write_text("q0 0 d0a 1\nq0 0 d0b 0\n")
+    served = ["--endpoint", "http://127.0.0.1:9/v1", "--model", "m"]
+    commands = [
+        ["judge-test", "judge", "--qrels", "people.qrels", *LABEL[2:-1], *served],
+        ["label", "judge", *LABEL[2:-1], *served],
+    ]
+    for command in commands:
+        assert message in judgekit(*command, "--out", out, code=2).err
+    assert not (folder / "store").exists()

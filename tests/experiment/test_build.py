@@ -249,7 +249,9 @@ def test_ground_truth_of_another_experiment_is_not_replaced(folder, judgekit):
     assert (folder / "ground-truth" / "final.qrels").read_bytes() == made
     judgekit("build", "other.toml", "-l", "containment", "-o", "other", code=0)
     judgekit("run", "experiment.toml", "--out", "out", code=0)
-    judgekit("build", "out", "-l", "containment", code=0)
+    assert "replace them" not in judgekit("build", "out", "-l", "judge", code=0).err
+    built = judgekit("build", "out", "-l", "containment", code=0)
+    assert "ground-truth holds the labels of judge: those of containment replace them" in built.err
 
 
 def test_judgments_that_the_final_qrels_leave_out_are_named_with_the_cure(folder, judgekit):
