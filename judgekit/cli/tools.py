@@ -315,10 +315,11 @@ def _exported(out: Path) -> CommandResult:
     _new_file(out)
     warnings = []
     with opened_store(readonly=True) as store:
-        count = export_store(store, out)
-        if lost := store.count() - count:
-            warnings.append(f"{lost:,} damaged replies are left out; `judgekit cache --check` names them")
-    return CommandResult(lambda: say(f"{count:,} replies: {out}"), {"exported": count}, [out], warnings)
+        exported = export_store(store, out)
+    if exported.damaged:
+        warnings.append(f"{exported.damaged:,} damaged replies are left out; `judgekit cache --check` names them")
+    shown = f"{exported.written:,} replies: {out}"
+    return CommandResult(lambda: say(shown), {"exported": exported.written}, [out], warnings)
 
 
 def _imported(file: Path) -> CommandResult:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
@@ -214,17 +214,29 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def export_store(store: Store, path: str | Path) -> int:
-    """Write all whole replies as JSON lines (``.gz`` is compressed), whole or absent; return how many."""
+class Exported(NamedTuple):
+    """How many replies were written, and how many are damaged and left out."""
+
+    written: int
+    damaged: int
+
+
+def export_store(store: Store, path: str | Path) -> Exported:
+    """Write all whole replies as JSON lines (``.gz`` is compressed), whole or absent.
+
+    What another process stores meanwhile may be among them or not; it is not damaged.
+    """
     if Path(path).resolve().parent == store.path.resolve():
         raise UsageError(f"{path} is inside the folder of the store: choose another folder")
-    count = 0
+    written = damaged = 0
     with open_atomic(path) as stream:
         for _, record in records_of(store):
-            if record is not None:
+            if record is None:
+                damaged += 1
+            else:
                 stream.write(record.text().encode() + b"\n")
-                count += 1
-    return count
+                written += 1
+    return Exported(written, damaged)
 
 
 def import_store(store: Store, path: str | Path) -> tuple[int, int]:

@@ -368,7 +368,7 @@ def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path,
         assert read(tmp_path, records, readonly=readonly, note=notes.append) == [records[i] for i in (0, 1, 3, 4)]
         assert notes == [f"the store {tmp_path} holds damaged replies or errors; they are asked for again"]
     with closing(Store(tmp_path)) as store:
-        assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
+        assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == (4, 1)
         assert (len(find(store).replies), find(store).damaged) == (4, 1)
         assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
         assert verify(store).ok
