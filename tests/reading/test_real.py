@@ -28,6 +28,7 @@ def test_replies_of_real_models_are_read_as_a_person_reads_them() -> None:
                 said[reply["model"], high] += verdict is not None
     assert {model for model, _ in stated} == {"SmolLM2-135M-Instruct", "MiniLM-L6 reader", "gemma-3-270m"}
     both = [sum(stated[key] for key in stated if key[1] is high) for high in (False, True)]
+    assert sum(both) >= 2900
     assert both[1] >= sum(both) / 4, "a quarter is plainly Yes or a high grade"
     shares = [sum(said[key] for key in said if key[1] is high) / both[high] for high in (False, True)]
     assert min(shares) >= 0.95
@@ -35,8 +36,6 @@ def test_replies_of_real_models_are_read_as_a_person_reads_them() -> None:
     base = [said["gemma-3-270m", high] / stated["gemma-3-270m", high] for high in (False, True)]
     assert base[0] >= 0.97
     assert base[1] >= 0.9
-    # Of what a model of 135 million parameters says with reasons.
-    rambling = "SmolLM2-135M-Instruct"
-    assert sum(said[rambling, high] for high in (False, True)) >= 0.85 * sum(
-        stated[rambling, high] for high in (False, True)
-    )
+    small = [said["SmolLM2-135M-Instruct", high] / stated["SmolLM2-135M-Instruct", high] for high in (False, True)]
+    assert small[0] >= 0.97
+    assert small[1] >= 0.9
