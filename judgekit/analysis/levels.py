@@ -154,7 +154,8 @@ class Estimate:
 
 def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resamples) -> int:
     """Return on how many units two estimates of a coefficient, on the same queries, have something else to go by."""
-    if not len(first.where):
+    # A labeling of one value has no coefficient on any query.
+    if not len(first.where) or not len(second.where):
         return 0
     values, others = first.each, second.each
     if POOLED in first.names:

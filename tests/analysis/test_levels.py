@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import Resamples, estimates
+from judgekit.analysis.levels import Estimate, Resamples, estimates, units_apart
 from judgekit.analysis.resampling import resample_matrix
 
 
@@ -80,3 +82,15 @@ def test_the_system_level_has_values_and_no_intervals():
         assert np.isnan(found.interval("tau_b", 0.95, sample(50)).low)
     flat = estimates(panel(scores, np.ones_like(quality)), "system", sample(50))
     assert {found.reason for found in flat} == {"the quality is constant"}
+
+
+@pytest.mark.parametrize("name", ["r", "tau_b"])
+def test_a_labeling_of_one_value_differs_from_another_on_no_unit(name: str) -> None:
+    """A judge that says No to all passages ended a run beside labels that vary."""
+    names = ("r", "tau_b")
+    nothing = np.full((2, 3), np.nan)
+    some = Estimate(0, "all", names, nothing[:, 0], nothing, 9, 9, each=np.eye(2, 9), where=np.arange(9))
+    none = Estimate(1, "all", names, nothing[:, 0], nothing, 9, 9, reason="the scores are constant")
+    resamples = Resamples(np.ones((9, 3)))
+    assert units_apart(some, none, name, resamples) == units_apart(none, some, name, resamples) == 0
+    assert units_apart(some, replace(some, each=np.zeros((2, 9))), name, resamples) == 2
