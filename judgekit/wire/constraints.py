@@ -48,12 +48,17 @@ def ways(constraint: Mapping[str, Any]) -> tuple[Way, ...]:
     return _ways(canonical(constraint))
 
 
+_FREE = {"type": "text"}
+"""The ``response_format`` that holds a reply to no form, which is how a user asks for none."""
+
+
 def unconstrained(body: bytes) -> bytes:
     """Return a request body without the fields that hold a model to a form."""
     fields = parse_json(body)
-    if CONSTRAINTS.isdisjoint(fields):
+    holding = {name for name in CONSTRAINTS & fields.keys() if (name, fields[name]) != ("response_format", _FREE)}
+    if not holding:
         return body
-    return canonical({name: value for name, value in fields.items() if name not in CONSTRAINTS})
+    return canonical({name: value for name, value in fields.items() if name not in holding})
 
 
 @lru_cache(maxsize=64)

@@ -145,6 +145,9 @@ def test_the_identity_of_what_is_asked_again_stays() -> None:
     assert (fields["max_tokens"], "response_format" in fields) == (8 * 512, True)
     assert unconstrained(again.body) == canonical({k: v for k, v in fields.items() if k != "response_format"})
     assert unconstrained(b'{"a":1}') == b'{"a":1}'
+    free = b'{"response_format":{"type":"text"}}'
+    assert unconstrained(free) == free, "text holds a reply to no form, and says that none is wanted"
+    assert unconstrained(b'{"grammar":"g","response_format":{"type":"text"}}') == free
 
 
 def test_an_answer_keeps_the_constraint_of_its_user() -> None:
