@@ -2,8 +2,9 @@
 
 What is stored begins with a line of JSON that holds what a look-up needs, the length of the reply among it. The reply
 follows, and behind it all that is needed rarely, compressed (zstd: half of the bytes in two thirds of zlib's time, by
-which earlier rows are compressed). judgekit 0.1 stored JSON text; that is what is still exported, and it is read
-wherever it is found.
+which earlier rows are compressed). A reply of 1 kB or more, with reasons or thinking, is compressed too, to a third;
+shorter ones take longer to unpack than they are worth. judgekit 0.1 stored JSON text; that is what is still exported,
+and it is read wherever it is found.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _VERSION: Final = 2
 _TEXT: Final = b'{"version":1,'
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """How what zstd compressed begins."""
+_LONG: Final = 1024
+"""Replies from so many bytes on are compressed."""
 
 
 def looked_up(value: bytes, key: str) -> tuple[bytes, float | None]:
@@ -36,7 +39,7 @@ def looked_up(value: bytes, key: str) -> tuple[bytes, float | None]:
         return record.reply.encode(), record.seconds
     start = value.find(b"\n") + 1
     row = orjson.loads(value[:start])
-    reply = value[start : start + row["reply"]]
+    reply = _reply(value[start : start + row["reply"]])
     if zlib.crc32(reply, zlib.crc32(key.encode())) != row["crc"]:
         raise ValueError("its checksum is not that of its reply")
     seconds = row["seconds"]
@@ -106,10 +109,11 @@ class Record:
             "usage": self.usage,
             "time": self.time,
             "seconds": self.seconds,
-            "reply": None if self.reply is None else len(reply),
         }
+        kept = _zstd.compress(reply) if len(reply) >= _LONG else reply
+        first["reply"] = None if self.reply is None else len(kept)
         rest = orjson.dumps([self.endpoint, self.sample, self.body, self.sent])
-        return b"".join((orjson.dumps(first), b"\n", reply, _zstd.compress(rest)))
+        return b"".join((orjson.dumps(first), b"\n", kept, _zstd.compress(rest)))
 
     @classmethod
     def parse(cls, value: str | bytes) -> Record:
@@ -153,6 +157,16 @@ def _decompressed(data: bytes) -> bytes:
     return _zstd.unpacking().decompress(data) if data.startswith(_ZSTD) else zlib.decompress(data)
 
 
+def _reply(kept: bytes) -> bytes:
+    """Return a reply as it came. Text is UTF-8, so that none begins as what zstd compressed."""
+    if not kept.startswith(_ZSTD):
+        return kept
+    try:
+        return _zstd.unpacking().decompress(kept)
+    except ZstdError as problem:
+        raise ValueError(f"its reply cannot be unpacked: {problem}") from None
+
+
 def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:
     """Return the attributes of a stored record, version and checksum, and what the checksum begins with."""
     end = value.find(b"\n") + 1
@@ -160,5 +174,5 @@ def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:
     stop = end + (row["reply"] or 0)
     row["endpoint"], row["sample"], row["body"], row["sent"] = orjson.loads(_decompressed(value[stop:]))
     row["key"] = identity(row["endpoint"], row["sample"], row["body"].encode())
-    row["reply"] = None if row["reply"] is None else value[end:stop].decode()
+    row["reply"] = None if row["reply"] is None else _reply(value[end:stop]).decode()
     return row, zlib.crc32(row["key"].encode())

@@ -76,7 +76,7 @@ def test_a_reply_takes_half_the_room_that_it_took_as_text(tmp_path):
     st.text(),
     st.integers(0, 99),
     st.none() | st.text(),
-    st.text(),
+    st.text() | st.text(min_size=1).map(lambda text: text * 1500),
     st.none() | st.tuples(*[st.integers(0, 2**53)] * 2),
     st.none() | st.floats(0, 1e9),
 )
@@ -88,6 +88,53 @@ def test_every_record_parses_back(body, sample, sent, reply, usage, seconds):
         assert looked_up(value, whole.key) == (reply.encode(), seconds)
         with pytest.raises(ValueError, match=r"checksum|another key"):
             looked_up(value, "another key")
+
+
+def with_reasons(size: int) -> Record:
+    """Return a record whose reply has so many bytes, most of them thinking."""
+    steps = " ".join(f"Step {n}: city {n * n} was founded in {1000 + 7 * n}, so I compare both." for n in range(size))
+    begun, end = '{"choices":[{"message":{"content":"Yes","reasoning":"', '"},"finish_reason":"stop"}]}'
+    reply = begun + steps[: size - len(begun) - len(end)] + end
+    return Record(identity("e", 0, b"{}"), "e", 0, "{}", None, reply, None, 1.0)
+
+
+@pytest.mark.parametrize(("size", "most"), [(1024, 0.5), (8192, 0.4)])
+def test_a_long_reply_is_stored_compressed_and_comes_back_as_it_came(store, size, most):
+    whole = with_reasons(size)
+    assert whole.reply is not None
+    assert len(whole.reply) == size
+    assert len(whole.stored()) < most * size
+    store.put_many([whole])
+    assert store.get_many([whole.key])[whole.key].raw == whole.reply
+
+
+def test_a_short_reply_is_stored_as_it_is():
+    whole = with_reasons(1023)
+    assert whole.reply is not None
+    assert whole.reply.encode() in whole.stored()
+
+
+def test_a_changed_or_lost_byte_of_a_compressed_reply_is_noticed():
+    whole = with_reasons(3000)
+    value = whole.stored()
+    head, _, rest = value.partition(b"\n")
+    begun, length = len(head) + 1, json.loads(head)["reply"]
+    spoilt = [value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :] for place in range(begun, begun + length)]
+    shorter = json.dumps({**json.loads(head), "reply": length - 1}).encode()
+    spoilt.append(shorter + b"\n" + rest[: length - 1] + rest[length:])
+    # One byte of the head of what zstd compressed only says how it was made.
+    taken = [other for other in spoilt if _is_taken(other, whole)]
+    assert len(taken) <= 1
+
+
+def _is_taken(value: bytes, whole: Record) -> bool:
+    try:
+        reply, _ = looked_up(value, whole.key)
+    except ValueError:
+        return False
+    assert whole.reply is not None
+    assert reply == whole.reply.encode()
+    return True
 
 
 def with_zlib(record: Record) -> bytes:
