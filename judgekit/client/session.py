@@ -4,6 +4,20 @@
 sends the rest, and asks the program again, until nothing more is needed. It streams: what it holds at any moment does
 not grow with the number of units. Units come out as they end, *in any order*; a stage whose output must not depend on
 that sorts it. What it sends is in flight in one event loop (`_InFlight`), whoever in the session asks for it.
+
+::
+
+    units ──> _Resolve, one a stage ──> follow: is it stored? ──yes──> next wave, or the unit ends ──> stage
+                 ^                              │ no
+                 │                              v
+                 │            _InFlight.flights, by identity: a request that is asked twice is one flight
+                 │                              │
+                 │            Claims: does another process ask for it? Then look for its reply in the store
+                 │                              │ no
+                 │                              v
+                 │            Client, one an endpoint: a queue for its slots ──> Attempt: send, retry, negotiate
+                 │                              │
+                 └── arrived ── pending: replies are stored some at a time, then told to all that wait
 """
 
 from __future__ import annotations

@@ -109,9 +109,8 @@ class Versions:
         """Return what each question loses under a labeling; ``partly``: it labels only where the lists differ."""
         if self.unjudged == "bounds":
             labeling = _judged(labeling)
-        notes: list[str] = []
-        ids = self._questions(labeling, query_ids, notes)
-        self._check(labeling, ids, notes, partly=partly)
+        ids, notes = self._questions(labeling, query_ids)
+        notes += self._check(labeling, ids, partly=partly)
         scored = evaluate(self.runs, [labeling], [self.measure], query_ids=ids, docs=self.docs)
         if scored.reasons:
             raise UsageError(f"{self.measure} is not defined here: {next(iter(scored.reasons.values()))}")
@@ -168,23 +167,25 @@ class Versions:
             unlisted=self.unjudged == "bounds" and not partly and bool(lacking[_UNJUDGED] or lacking[Status.UNASKED]),
         )
 
-    def _questions(self, labeling: Labeling, query_ids: Sequence[str] | None, notes: list[str]) -> list[str]:
-        """Return the questions: those given, else those of the labels that a version returns."""
+    def _questions(self, labeling: Labeling, query_ids: Sequence[str] | None) -> tuple[list[str], list[str]]:
+        """Return the questions, those given, else those of the labels that a version returns; and notes about them."""
         if query_ids is not None:
-            return sorted(set(query_ids))
+            return sorted(set(query_ids)), []
         # Questions of a larger qrels file that neither version was run on would water a loss down: 40 questions with
         # a loss beside 400 without.
         listed = set(labeling.row_queries)
         returned = listed.intersection([*self.base.query_ids, *self.new.query_ids])
+        notes = []
         if len(returned) < len(listed):
             notes.append(
                 f"neither version returns results for {len(listed - returned):,} questions of {labeling.name!r}. They"
                 " are excluded; give the queries to count them as unchanged."
             )
-        return sorted(returned or listed)
+        return sorted(returned or listed), notes
 
-    def _check(self, labeling: Labeling, ids: Sequence[str], notes: list[str], *, partly: bool) -> None:
-        """Refuse runs and labels that have nothing in common; a question that a run lacks is noted."""
+    def _check(self, labeling: Labeling, ids: Sequence[str], *, partly: bool) -> list[str]:
+        """Refuse runs and labels that have nothing in common; return notes on questions that a run lacks."""
+        notes = []
         doc_ids: set[str] = set()
         for run in self.runs:
             asked = run.only(ids)
@@ -202,6 +203,7 @@ class Versions:
             raise DataError(
                 f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?"
             )
+        return notes
 
     def _lacking(self, query_id: str, labels: Mapping[tuple[str, str], str]) -> list[str]:
         """Return why documents of a question have no label, each document once."""
