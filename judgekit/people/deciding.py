@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from judgekit.analysis.claims import Claim
 from judgekit.analysis.money import Money
 from judgekit.collection import Collection
 from judgekit.data.columns import Bools, Floats
@@ -249,31 +250,42 @@ class RunChoice:
         """Whether nothing more is to be asked."""
         return self.look.decided or not self.new
 
-    def lines(self, money: Money) -> Iterator[str]:
+    def lines(self, money: Money) -> list[str]:
+        """Return what is decided, and what to expect of the rest, as sentences."""
+        return [claim.sentence for claim in self.claims(money)]
+
+    def claims(self, money: Money) -> Iterator[Claim]:
         """Yield what is decided, and what to expect of the rest."""
         look, best, measure = self.look, self.look.leader, self.measure
         if look.decided:
-            yield f"Decided: {best} is shown to be within {MARGIN:g} of the best in {measure} (of at most 1)."
-            yield f"People judged {self.judged:,} of the {self.pool:,} pairs ({self.judged / self.pool:.0%})."
+            decided = f"Decided: {best} is shown to be within {MARGIN:g} of the best in {measure} (of at most 1)."
+            yield Claim("decided", decided, subject=best, value=MARGIN, shown=True)
+            judged = f"People judged {self.judged:,} of the {self.pool:,} pairs ({self.judged / self.pool:.0%})."
+            yield Claim("judged", judged, value=self.judged)
             return
         if not self.new:
-            yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {measure}."
+            asked = f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {measure}."
+            yield Claim("not decided", asked, subject=best)
             return
         if self.judged:
             left = ", ".join(np.array(look.runs)[look.live])
-            yield f"Not decided yet in {measure}: {best} is ahead of what is left ({left})."
+            ahead = f"Not decided yet in {measure}: {best} is ahead of what is left ({left})."
+            yield Claim("not decided", ahead, subject=best)
         else:
             of_best = (look.table["run"] == best) | (look.table["other"] == best)
-            ahead = look.table.loc[of_best, "value"].abs().min()
-            yield f"By {self.by} alone {best} is best in {measure}, by {ahead:.3f} (of at most 1)."
-            yield f"Ask first whether people matter here: only if {self.by} favours a run by more than that."
+            lead = float(look.table.loc[of_best, "value"].abs().min())
+            by_labels = f"By {self.by} alone {best} is best in {measure}, by {lead:.3f} (of at most 1)."
+            yield Claim("ahead", by_labels, subject=best, value=lead)
+            first = f"Ask first whether people matter here: only if {self.by} favours a run by more than that."
+            yield Claim("ask first", first, qualifies="ahead")
         n = max(round(look.share * self.pool), len(self.chance))
         price = "" if money.judgment is None else f", {n * money.judgment:,.2f} {money.currency}".rstrip()
         nearly = "The runs are nearly equal: expect" if n > _NEARLY * self.pool else "Expect"
-        yield (
+        expected = (
             f"{nearly} to judge about {n:,} of the {self.pool:,} pairs in all ({n / self.pool:.0%}{price}) until a run"
             f" is shown to be within {MARGIN:g} of the best. {self.judged:,} are judged, {len(self.new):,} are next."
         )
+        yield Claim("to judge", expected, value=n)
 
     @property
     def wanted(self) -> dict[Pair, float]:

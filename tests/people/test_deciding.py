@@ -146,8 +146,11 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
     for look in range(8):
         told = decide(collection, labelings, None, primary, 1, people)
         said = " ".join(told.lines(Money(judgment=2.0, currency="EUR")))
+        claims = {claim.kind: claim for claim in told.claims(Money())}
+        assert any(claim.shown for claim in claims.values()) == told.look.decided == ("decided" in claims)
         if told.over:
             break
+        assert f"about {claims['to judge'].value:,.0f} of the {told.pool:,} pairs" in said
         assert ("By judge alone" if people is None else "Not decided") in said
         n = max(round(told.look.share * told.pool), len(told.chance))
         assert ("nearly equal" in said) == (n > 0.8 * told.pool)
