@@ -316,7 +316,8 @@ def build(
         if len(built.agreement):
             say("Agreement with people. On relevance: what each side declares relevant:")
             _show_agreement(built.agreement[built.agreement["coefficient"].isin(SHOWN)])
-        say(*built.sentences, *map(str, built.files))
+        say(*built.sentences)
+        say(*map(str, built.files))
 
     # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
     missing, last = missing_of(built.labeling.table, "labels", out / builds.LABELS)
