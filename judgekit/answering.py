@@ -34,7 +34,7 @@ from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, SAMPLES, UNDECLARED
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.labelers.made import costs_of, endpoint_record
-from judgekit.reading import ANSWER_PROMPT
+from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.types import Outcome, Program, Request, most_requests
@@ -216,7 +216,7 @@ def build_answerings(
     *,
     endpoint: str | None = None,
     prompt: str = ANSWER_PROMPT,
-    metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
+    metrics: Sequence[str | AnswerMetric] = ANSWER_METRICS,
     modes: Sequence[str] = (),
     context_tokens: int | None = None,
     samples: int = 1,

@@ -37,7 +37,7 @@ from judgekit.errors import UsageError
 from judgekit.job import Job, job
 from judgekit.labelers.base import Labeler
 from judgekit.labelling import PoolLabeler
-from judgekit.reading import ANSWER_PROMPT
+from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def answer(
     depths: int | Sequence[int] = (),
     endpoints: Endpoint | Sequence[Endpoint] = (),
     prompt: str = ANSWER_PROMPT,
-    metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
+    metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ANSWER_METRICS,
     modes: str | Sequence[str] = (),
     imported: str | Path | pd.DataFrame | None = None,
     asking: Asking = UNLIMITED,

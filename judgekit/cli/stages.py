@@ -25,7 +25,7 @@ from judgekit.data.manifest import by_role, has_manifest
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import noting_reads
 from judgekit.errors import DataError, UsageError
-from judgekit.reading import ANSWER_PROMPT
+from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
 
@@ -182,7 +182,7 @@ def answer(
         runs=runs,
         depths=depth or (),
         prompt=prompt,
-        metrics=metric or ("em", "f1"),
+        metrics=metric or ANSWER_METRICS,
         imported=imported,
     )
     columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]

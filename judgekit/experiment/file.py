@@ -36,7 +36,7 @@ from judgekit.data.streams import read_bytes, toml_problem
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, in_our_words, not_among
 from judgekit.experiment import trust
-from judgekit.reading import ANSWER_PROMPT
+from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.settings import Bounds, bounds_of, settings_of
 from judgekit.spec import slug, split_file, with_options
@@ -232,7 +232,7 @@ class AnswersConfig(_Section, OutcomeConfig):
     endpoint: _Several = []
     prompt: str = ANSWER_PROMPT
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
-    metrics: list[str] = ["em", "f1"]
+    metrics: list[str] = [*ANSWER_METRICS]
     closed_book: bool = True
     ratings: list[str] = []
     grades: str | None = None
