@@ -51,6 +51,7 @@ class DataForm:
         taken: of a nested form: what becomes of each column of a record, "" of those that are left.
         rows: where records stand in a file of JSON that wraps them in an object: names with dots between them.
         mark: what stands between the texts of a list that a cell holds.
+        refused: of a form that is recognised and not read: why, and what to do.
         example: a small file.
     """
 
@@ -66,6 +67,7 @@ class DataForm:
     taken: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     rows: tuple[str, ...] = ()
     mark: str = ""
+    refused: str = ""
     example: str = ""
 
 

@@ -113,6 +113,8 @@ def recognise(source: str | Path) -> Recognised:
     nested = None if form.nested or named else nested_form(first)
     if nested is not None:
         form, told = nested
+        if form.refused:
+            return Recognised(why=form.refused)
     content = Recognised((), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
     unknown = [not_among("column", column, content.fields) for column in named.values() if column not in content.fields]
     if unknown:

@@ -188,6 +188,8 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
         form = told[0]
     if form is None:
         return origin, rows
+    if form.refused:
+        raise DataError(form.refused, path)
     if kind not in form.holds:
         reason = f"is of the form {form.name!r}, which holds no {declared.many}; expected {declared.expected}"
         raise DataError(reason, path)

@@ -32,10 +32,11 @@ FORMS = {
     "mlflow": ["mlflow-3.17.2/{}.csv"],
     "llamaindex": ["llamaindex-0.14.25/{}.jsonl"],
     "haystack": ["haystack-3.4.1/{}.csv", "haystack-3.4.1/{}.json"],
+    "ragchecker": ["ragchecker-0.1.9/{}.json"],
 }
 FILES = [(form, file, run) for form, files in FORMS.items() for file in files for run in RUNS]
 WITH_GOLD = {"ragas", "deepeval", "llamaindex"}
-WITH_PASSAGE_IDS = {"ragas", "mlflow", "llamaindex"}
+WITH_PASSAGE_IDS = {"ragas", "mlflow", "llamaindex", "ragchecker"}
 WITHOUT_ANSWERS = {"llamaindex"}
 FAILED = {("langsmith", "dense", "005")}
 """Where the application itself failed: no answer, and nothing retrieved."""
@@ -122,6 +123,140 @@ def test_what_qdrant_found_keeps_the_ids_of_its_payload():
             assert lists.top(question.id) == [payload["doc_id"] for payload in stored]
             assert [doc.text for doc in docs.get(lists.top(question.id))] == [payload["text"] for payload in stored]
             assert (queries[question.id].text, queries[question.id].answers) == (question.text, (question.reference,))
+
+
+ANSWERED = [
+    ("trulens", "trulens-2.16.0/records.csv", {"run", "query"}),
+    ("trulens", "trulens-2.16.0/records.jsonl", {"run", "query"}),
+    ("nuggetizer", "nuggetizer-0.0.5/assigned.jsonl", {"run", "query", "id"}),
+    *(("azure", f"azure-1.18.10/{run}.json", {"query", "id", "reference"}) for run in RUNS),
+]
+
+
+@pytest.mark.parametrize(("form", "file", "known"), ANSWERED, ids=[file for _, file, _ in ANSWERED])
+def test_an_export_without_passages_holds_questions_and_answers(form, file, known):
+    path = EXPORTS / file
+    content = recognise(path)
+    assert (content.form.name, content.kinds) == (form, ("query", "answer"))
+    queries = {query.text: query for query in read_queries(path).values()}
+    answers = read_table(ANSWERS, path)
+    runs = RUNS if "run" in known else [path.stem]
+    assert len(answers) == len(QUESTIONS) * len(runs)
+    by_question = {(getattr(row, "run", path.stem), row.query_id): row.answer for row in answers.itertuples()}
+    for question in QUESTIONS:
+        query = queries[question.text]
+        assert query.answers == ((question.reference,) if "reference" in known else ())
+        assert query.query_id == question.id or "id" not in known
+        assert [by_question[run, query.query_id] for run in runs] == [question.answer(run) for run in runs]
+
+
+def test_what_a_judge_of_ragelo_said_is_its_judgments(tmp_path):
+    """It writes no line where the judge failed; a line that holds an exception all the same is no label of 0."""
+    path = EXPORTS / "ragelo-0.7.0" / "results.jsonl"
+    assert recognise(path).kinds == ("qrels",)
+    columns = ["query_id", "doc_id", "relevance"]
+    files = (path, EXPORTS / "ragelo-0.7.0" / "qrels.trec")
+    ours, theirs = (read_qrels(file).table[columns].sort_values(columns[:2]).to_numpy().tolist() for file in files)
+    assert ours == theirs
+    failed = {"qid": "9", "did": "d9", "evaluator_name": "reasoner", "exception": "content filter", "answer": None}
+    (tmp_path / "results.jsonl").write_text(path.read_text() + json.dumps(failed) + "\n")
+    with pytest.raises(DataError, match=r"line 22: RAGElo has no judgment of this passage .content filter.: .*remove"):
+        read_qrels(tmp_path / "results.jsonl")
+
+
+RESPONSE = {"took": 1, "timed_out": False, "hits": {"total": {"value": 1}, "hits": [{"_id": "d1", "_score": 2.5}]}}
+REFUSED = {
+    "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
+    "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
+    "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
+    "rank_eval.json": (
+        json.dumps({"metric_score": 0.5, "details": {"q1": {"hits": []}}}),
+        "save the searches themselves",
+    ),
+    "umbrela.jsonl": (
+        '{"model": "m", "query": "Who?", "passage": "by Ann", "prediction": "3", "judgment": 3, "result_status": 1}\n',
+        "query_id and doc_id, and call the judgment relevance",
+    ),
+    "open-rag-eval.csv": (
+        "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
+        "give the CSV that open-rag-eval eval writes",
+    ),
+    "experiment.json": (
+        (EXPORTS / "ragelo-0.7.0" / "experiment.json").read_text(),
+        r"experiment.get_runs\(output_path=…",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_joined_is_refused_with_what_to_save_instead(name, tmp_path):
+    """RAGElo wrote its file; the others are generated, as the pages of these tools show them."""
+    text, cure = REFUSED[name]
+    path = tmp_path / name
+    path.write_text(text)
+    assert not recognise(path).kinds
+    with pytest.raises(DataError, match=cure):
+        raise DataError(recognise(path).why)
+    for read in (read_queries, read_run, read_qrels, read_docs):
+        with pytest.raises(DataError, match=cure):
+            read(path)
+
+
+def test_samples_of_lm_eval_are_questions_and_answers(tmp_path):
+    """Generated: the harness asks its hub for the data set, also of a local file."""
+    path = tmp_path / "samples_halls.jsonl"
+    row = {"doc_id": 0, "doc": {"id": "007", "question": "Who?"}, "target": "Ann", "resps": [["Ann\n"]]}
+    row |= {"filtered_resps": ["Ann"], "filter": "none", "doc_hash": "ab12", "exact_match": 1.0}
+    path.write_text(json.dumps(row) + "\n")
+    assert (recognise(path).form.name, recognise(path).kinds) == ("lm_eval", ("query", "answer"))
+    assert [(q.query_id, q.text, q.answers) for q in read_queries(path).values()] == [("007", "Who?", ("Ann",))]
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann"]
+    path.write_text(json.dumps({**row, "filtered_resps": [[-1.0, False], [-2.0, True]]}) + "\n")
+    with pytest.raises(DataError, match="line 1: 'filtered_resps' must hold one text"):
+        read_table(ANSWERS, path)
+
+
+@pytest.mark.parametrize("year", [2024, 2025])
+def test_answers_to_trecs_rag_track_are_answers(year, tmp_path):
+    """Generated, as the track's guidelines show it."""
+    said = {
+        "references": ["d1"],
+        "answer": [{"text": "Ann did.", "citations": [0]}, {"text": "Alone.", "citations": []}],
+    }
+    about = {"metadata": {"team_id": "t", "run_id": "a", "narrative_id": "7", "narrative": "Who?"}}
+    if year == 2024:
+        about = {"run_id": "a", "topic_id": "7", "topic": "Who?", "response_length": 3}
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps(about | said) + "\n")
+    assert recognise(path).kinds == ("query", "answer")
+    (query,) = read_queries(path).values()
+    (row,) = read_table(ANSWERS, path).itertuples()
+    assert (query.query_id, query.text, row.run, row.answer) == ("7", "Who?", "a", "Ann did. Alone.")
+
+
+def test_the_scored_table_of_open_rag_eval_keeps_ids_of_passages(tmp_path):
+    """Generated: the package needs models to score."""
+    path = tmp_path / "scored.csv"
+    cells = {
+        "query_id": "007",
+        "query": "Who?",
+        "run_1_retrieved_passages": json.dumps({"d2": "by Ann", "d1": "by Bob"}),
+        "run_1_generated_answer": json.dumps([{"text": "Ann.", "citations": ["d2"]}, {"text": "Alone."}]),
+        "run_1_generation_score_autonugget_scores": "0.5",
+    }
+    pd.DataFrame([cells]).to_csv(path, index=False)
+    assert recognise(path).form.name == "openrageval"
+    assert read_run(path).top("007") == ["d2", "d1"]
+    assert [doc.text for doc in read_docs(path)] == ["by Ann", "by Bob"]
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann. Alone."]
+
+
+def test_lists_of_documents_called_results_are_no_records(tmp_path):
+    """RAGChecker wraps its records in `results`, where sentence-transformers lists documents."""
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps([{"query_id": "q", "query": "Who?", "results": [{"corpus_id": "d", "score": 1}]}]))
+    assert recognise(path).form.name == "predictions"
+    assert read_run(path).top("q") == ["d"]
 
 
 def hit(number, **more):

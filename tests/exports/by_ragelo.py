@@ -64,3 +64,8 @@ judge = get_retrieval_evaluator("reasoner", llm_provider=Scripted(), rich_print=
 judge.evaluate_experiment(experiment)
 experiment.get_qrels(output_path=str(OUT / "qrels.trec"))
 experiment.get_runs(output_path=str(OUT / "runs"))
+
+(results,) = Path().rglob("*_results.jsonl")
+(OUT / "results.jsonl").write_text(results.read_text())
+experiment.save()
+(OUT / "experiment.json").write_text(Path("halls.json").read_text())

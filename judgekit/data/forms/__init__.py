@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.autorag import AUTORAG
+from judgekit.data.forms.azure import AZURE
 from judgekit.data.forms.chroma import CHROMA
 from judgekit.data.forms.deepeval import DEEPEVAL
 from judgekit.data.forms.delimited import CSV, TREC, TSV
@@ -33,16 +34,23 @@ from judgekit.data.forms.kilt import KILT
 from judgekit.data.forms.langsmith import LANGSMITH
 from judgekit.data.forms.lists import DICT, DPR
 from judgekit.data.forms.llamaindex import LLAMAINDEX
+from judgekit.data.forms.lm_eval import LM_EVAL
 from judgekit.data.forms.mlflow import MLFLOW
+from judgekit.data.forms.openrageval import OPENRAGEVAL
 from judgekit.data.forms.predictions import MTEB, PREDICTIONS
 from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
+from judgekit.data.forms.ragchecker import RAGCHECKER
+from judgekit.data.forms.ragelo import RAGELO
+from judgekit.data.forms.refused import REFUSED
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import Tool, at
 from judgekit.data.forms.topics import TOPICS
+from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
+from judgekit.data.forms.trulens import TRULENS
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -55,14 +63,15 @@ __all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form",
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
+    *(TRULENS, RAGCHECKER, AZURE, NUGGETIZER),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG)),
-        *(PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
+        *(RAGELO, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which a file is held against them."""
@@ -72,6 +81,11 @@ _LOOKED_AT: Final = 20
 def forms() -> dict[str, DataForm]:
     """Return all forms by name, in the order in which a file is held against them: users' come first."""
     return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
+
+
+def _nested() -> list[DataForm]:
+    """Return the nested forms in their order: those that are refused come last."""
+    return [*(form for form in forms().values() if form.nested), *REFUSED]
 
 
 def form_named(name: str) -> DataForm:
@@ -134,8 +148,8 @@ def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord
     """Yield the records that stand in a list inside of the object that a tool writes; other records as they are."""
     start = head(path)
     wrapping = []
-    for form in forms().values():
-        wrapping += [place for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
+    for form in _nested():
+        wrapping += [(form, place) for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
     if _BY_COLUMN.search(start):
         records = iter(_turned(list(records)))
     if not wrapping:
@@ -143,9 +157,10 @@ def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord
         return
     others = []
     for record in records:
-        for place in wrapping:
+        for form, place in wrapping:
             rows = at(record.fields, place)
-            if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+            # Other tools use such names for other things: sentence-transformers lists documents as `results`.
+            if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and any(map(form.marks, rows)):
                 # What stands beside the list (settings, totals) is no record.
                 yield from (record.of(row, f"{place}[{number}]") for number, row in enumerate(rows))
                 return
@@ -191,7 +206,7 @@ def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[Data
 
 def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Mapping[str, Any]] | None:
     """Return the nested form of first records, and the fields that tell it; None if they are flat."""
-    nested = [form for form in forms().values() if form.nested]
+    nested = _nested()
     for record in first:
         for form in nested:
             if form.marks(record.fields):

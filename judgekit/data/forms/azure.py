@@ -1,0 +1,30 @@
+"""``azure``: the results of an evaluation with Azure AI Evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from judgekit.data.forms.entry import listed_in
+from judgekit.data.forms.tool import Tool
+
+
+def _contexts(fields: Mapping[str, Any]) -> list[Any] | None:
+    # A context that is one text is what an application joined, so that nothing says which passages it was made of.
+    return listed_in(fields.get("inputs.context"))
+
+
+AZURE: Final = Tool(
+    "azure",
+    release="1.18.10",
+    exports="`evaluate(…, output_path=…)`",
+    tells=("inputs.query|inputs.question", "inputs.response|inputs.answer|outputs.response"),
+    question=("inputs.query", "inputs.question"),
+    id=("inputs.query_id", "inputs.question_id", "inputs.id"),
+    answer=("outputs.response", "inputs.response", "inputs.answer"),
+    reference=("inputs.ground_truth",),
+    passages=(_contexts,),
+    scores=("outputs.*",),
+    rows=("rows",),
+    example='{"inputs.query": "Who?", "inputs.response": "Ann", "inputs.ground_truth": "Ann"}\n',
+)

@@ -1,0 +1,42 @@
+"""``trec_rag``: answers to TREC's RAG track. ``nuggetizer``: nuggets that are assigned to such an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from judgekit.data.forms.entry import listed_in
+from judgekit.data.forms.tool import Tool
+
+
+def _sentences(fields: Mapping[str, Any]) -> str:
+    """Return the sentences of an answer as a text."""
+    parts = listed_in(fields.get("answer"))
+    if parts is None or not all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts):
+        raise ValueError("'answer' must be a list of objects with 'text', as TREC's RAG track has it")
+    return " ".join(part["text"] for part in parts)
+
+
+# What an answer lists as references is cited by it and in no order of relevance: no run.
+TREC_RAG: Final = Tool(
+    "trec_rag",
+    exports="answers to TREC's RAG track, 2024 and 2025",
+    tells=("references", "answer", "metadata.narrative|metadata.narrative_id|topic_id"),
+    question=("metadata.narrative", "topic"),
+    id=("metadata.narrative_id", "topic_id"),
+    answer=(_sentences,),
+    run=("metadata.run_id", "run_id"),
+    example='{"metadata": {"run_id": "a", "narrative_id": "1", "narrative": "Who?"}, "references": ["d1"],'
+    ' "answer": [{"text": "Ann.", "citations": [0]}]}\n',
+)
+NUGGETIZER: Final = Tool(
+    "nuggetizer",
+    release="0.0.5",
+    exports="nuggets that are assigned to answers",
+    tells=("query", "qid", "answer_text", "nuggets"),
+    question=("query",),
+    id=("qid",),
+    answer=("answer_text",),
+    run=("run_id",),
+    example='{"query": "Who?", "qid": "q1", "answer_text": "Ann", "run_id": "a", "nuggets": []}\n',
+)
