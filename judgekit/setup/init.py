@@ -14,11 +14,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from judgekit.collection import Collection, lacking
-from judgekit.data.checks import check_runs
+from judgekit.data.checks import check_runs, own_documents
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import QUERY
 from judgekit.data.forms.texts import text_id
 from judgekit.data.gold import judged_by, misplaced
+from judgekit.data.labelings import Labeling
 from judgekit.data.outputs import check_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import is_docs
@@ -116,6 +117,7 @@ class _Survey:
         self.runs: dict[str, Run] = {}
         self.run_files: dict[str, Input] = {}
         self.qrels: dict[str, tuple[Input, str]] = {}
+        self.labelings: list[Labeling] = []
         self.queries: Queries = {}
         self.queries_file: Input | None = None
         self.joined = False
@@ -150,7 +152,11 @@ class _Survey:
             self.queries_file = self._written(PILOT_FILE, asked)
         elif self.joined:
             self.queries_file = self._written(_JOINED, self.queries)
+        own = [note for run in self.runs.values() for note in own_documents(run, self.labelings, (asked, self.docs))]
+        if own:
+            self.files.cautions.append("runs find the question itself, as a document: drop_self = true leaves it out")
         plan = Planned(
+            drop_self=bool(own),
             queries=self.queries_file,
             docs=self.docs_files,
             depth=depth,
@@ -423,6 +429,7 @@ class _Survey:
                 while name in self.qrels or name in _OWN_LABELINGS:
                     name += "-qrels"
                 self.qrels[name] = file, expand
+                self.labelings.append(labeling)
                 by = f", by the {expand} of a passage" if expand else ""
                 judgments = f"judgments: {len(about):,} of {len(asked):,} questions, {met or len(about):,} with a"
                 file.take("qrels", f"{judgments} judged passage among those that runs found{by}")

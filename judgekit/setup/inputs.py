@@ -67,6 +67,7 @@ class Input:
         named: whether the user named it, not only the folder that it lies in.
         unfit: whether it cannot be used, rather than is not needed.
         broken: why it cannot be read although it is meant as data.
+        strange: whether it names its questions by texts that no other file has.
         origin: the file that it was made of, and the lines of that from which its records are.
     """
 
@@ -85,6 +86,7 @@ class Input:
     named: bool = False
     unfit: bool = False
     broken: str = ""
+    strange: bool = False
     origin: tuple[Input, Sequence[int]] | None = None
 
     @property
@@ -122,7 +124,7 @@ class Input:
     def unknown_table(self) -> str:
         """The beginning of the form of a table that nothing is known to make of, up to its columns; "" of others."""
         flat = self.content.flat
-        if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named:
+        if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named or self.strange:
             return ""
         if not self.sheet:
             return f"{flat.name}("

@@ -95,6 +95,8 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
             lines.append(line)
     if not rows:
         file.why = file.why or unknown
+        if ids and records:
+            _say_strange(files, file, str(records[0][1].get(column)))
         return
     copy = _add_copy(files, file, rows, named, lines)
     if not copy.kinds:
@@ -111,6 +113,13 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
             f"{file.name}: {left_out:,} of its {len(records):,} rows are left out, since no other file holds their"
             " questions"
         )
+
+
+def _say_strange(files: Files, file: Input, first: str) -> None:
+    """Say that a table asks none of the questions, which is known once their texts are compared."""
+    why = f"none of its rows asks one of the questions, by their texts; its first asks {first[:60]!r}"
+    file.why, file.strange = f"not used: {why}", True
+    files.cautions.append(f"{file.name} is not used: {why}")
 
 
 def _records(file: Input, given: str) -> list[tuple[int, dict[str, Any]]]:

@@ -64,6 +64,7 @@ class Planned:
         reference_words: how many words a reference answer has, by the median; 0 where no question has one.
         outcome: what is known of answers.
         measure: the measure that compares the runs.
+        drop_self: whether runs find the question itself, as a document of the collection.
         place: how files are named: ``written`` as the experiment does, or as they are ``given``.
     """
 
@@ -75,6 +76,7 @@ class Planned:
     reference_words: int
     outcome: KnownOutcome
     measure: str = "nDCG"
+    drop_self: bool = False
     place: str = "written"
 
     @property

@@ -385,6 +385,34 @@ def test_a_file_that_the_user_names_and_that_cannot_be_used_is_a_problem(data, j
     assert "judgekit init . 'csv(id=…,text=…):other.csv' --overwrite" in said
 
 
+def test_answers_to_other_questions_are_left_for_that_reason(data, judgekit):
+    """Their columns are known: what does not fit is the questions."""
+    given = [(f"Who wrote book {i}?", name, "Ada") for name in RUNS for i in range(6)]
+    table(data / "answers.csv", ["question", "run", "answer"], given)
+    said = judgekit("init", ".", code=0)
+    why = "none of its rows asks one of the questions, by their texts; its first asks 'Who wrote book 0?'"
+    assert f"answers.csv is not used: {why}" in said.err
+    assert "what its columns hold" not in said.err + said.out
+    shown = judgekit("init", ".", "answers.csv", "--overwrite", code=2).err
+    assert why in shown
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_questions_that_are_documents_are_left_out_of_their_own_lists(judged, data, judgekit):
+    """As ArguAna's, whose judgments say nothing of a query's own document; one that is judged relevant stays."""
+    asked = {query["query_id"]: query["text"] for query in rows(data / "queries.jsonl")}
+    own = [{"doc_id": query_id, "text": text} for query_id, text in asked.items()]
+    lines(data / "docs.jsonl", [*rows(data / "docs.jsonl"), *own])
+    for name in RUNS:
+        first = "".join(f"{query_id} Q0 {query_id} 1 99 {name}\n" for query_id in asked)
+        (data / f"{name}.trec").write_text(first + (data / f"{name}.trec").read_text())
+    if judged:
+        (data / "gold.qrels").write_text("".join(f"{query_id} 0 {query_id} 1\n" for query_id in asked))
+    said = judgekit("init", ".", code=0).err
+    assert load(data / "experiment.toml").data.drop_self is not judged
+    assert ("drop_self = true leaves it out" in said) is not judged
+
+
 def test_thumbs_of_several_users_need_the_column_of_users(data, judgekit):
     given = [(f"q{i}", name.upper(), who, "up") for who in "ab" for name in RUNS for i in range(6)]
     table(data / "app.csv", ["Nr", "Version", "Nutzer", "Daumen"], given)
