@@ -22,7 +22,7 @@ NOUNS: Final = (
 # Not where grades are asked for: there an answer is one to the question.
 _ANSWERS: Final = (
     r"answer|response|output|a|antwort|réponse|respuesta|risposta|resposta|antwoord|svar|odpowiedź|ответ|yanıt|उत्तर"
-    r"|정답|الإجابة|答案|回答|答え|relevant\?|is (?:it|(?:the|this) passage) relevant(?: to the question)?\?"
+    r"|정답|الإجابة|答案|回答|答え|(?:is (?:it|(?:the|this) passage) )?relevant(?: to (?:the|this) question)?\?"
 )
 
 _GRADES: Final = (

@@ -84,11 +84,18 @@ _MAYBE: Final = re.compile(
 SUPPOSES: Final = re.compile(
     r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me"
     r"|for|to)"
-    r"|tells?|told|says? (?:to|that i)|want(?:s|ed)? (?:me|to)|i|me|mine|myself|someone|somebody|else|anything|comes?"
-    r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent\w*|lie|lies|lying|last words"
+    r"|tells?|told(?= (?:to|that|me|us)\b)|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bnot )told"
+    r"|says? (?:to|that i)|want(?:s|ed)? (?:me|to)"
+    r"|i(?! (?:can )?(?:see|find|found|saw) (?:no|nothing)\b)|me|mine|myself|someone|somebody|else|anything|comes?"
+    r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent(?:s|ed|ing)?|lie|lies|lying|last words"
     r"|(?:is|are|be|was) (?:\w+ )?(?:wrong|incorrect|false|invalid|untrue))\b"
 )
 """Words by which the last sentence before a verdict may make it somebody else's, or a case that is not."""
+
+_COULD_BE: Final = re.compile(
+    r"^(?:\w+: )?(?:could|might|may) (?:well )?be (?:(?:an?|the) (?!yes\b|no\b|grade|score|\d)|right\b|true\b)"
+)
+"""How a sentence begins that supposes something of the passage, which needs no name: "Could be a blog"."""
 
 _DANGLING: Final = re.compile(
     r"(?:(?<!\bis)(?<!\bare)(?<!\bwas)(?<!\bwere)(?<!\bdoes)(?<!\bdo)(?<!\bdid)(?<!\bhas)(?<!\bhave)\snot"
@@ -246,11 +253,15 @@ def contests(
             return True
         if _MAYBE.search(sentence):
             return True
-    if above and unclear[-1:] == sentences[-1:] and SUPPOSES.search(sentences[-1]):
+    if above and unclear[-1:] == sentences[-1:] and SUPPOSES.search(_COULD_BE.sub("", sentences[-1])):
         return True
     if is_step:
         folded = _NOTHING.sub(r"\g<step>", folded)
-    return graded and holds(_GRADE, _COUNTED.sub("some", folded), topic)
+    if not graded:
+        return False
+    # "…, so 3 out of 3" says once more what the verdict is.
+    again = rf"\b(?:so|thus|hence|therefore)(?: an?)? {value}(?: out of |/){max(values.values())}\b"
+    return holds(_GRADE, _COUNTED.sub("some", re.sub(again, "so", folded)), topic)
 
 
 def holds(words: re.Pattern[str], text: str, topic: frozenset[str]) -> bool:

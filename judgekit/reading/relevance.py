@@ -60,7 +60,7 @@ _AGAINST: Final = re.compile(
 )
 _NOT: Final = re.compile(
     r"\b(?:not(?! only| just| merely)|\w+n['’]t|cannot|no(?! doubt| question about| less| more)|nothing(?! else)|never"
-    r"|none|neither|nor|without|lack(?:s|ing|ed)?|miss(?:es|ing)|fail(?:s|ed|ing)?|absent|silent|omit\w*|insufficient"
+    r"|pas|nicht|não|niet|none|neither|nor|without|lack(?:s|ing|ed)?|miss(?:es|ing)|fail(?:s|ed|ing)?|absent|silent|omit\w*|insufficient"
     r"|another|other|elsewhere|instead|hardly|barely|far from|left out|leaves?\b.*\bout|short of)\b"
 )
 _UNSURE: Final = re.compile(

@@ -42,7 +42,8 @@ _BYE: Final = re.compile(
     r"(?:(?:(?<=[.!?\n}`])|(?<=[.!?\n}`] ))(?:please )?(?:(?:do )?let me know|feel free|i hope|hope (?:this|that|it)"
     r"|is there anything|anything (?:else|more)|happy to|glad to|just ask|shall i|should you|if you (?:need|have|want)"
     r"|would you like|do you (?:want|need)|thanks|thank you|you(?:['’]re| are) welcome|have a \w+ day)\b"
-    r"(?![^\n]*\b(?:yes|no|not|\w*relevant|wrong|but|change|reconsider|mistake|disagree|agree|otherwise|grade|score|verdict)\b)[^.!?\n]*[.!?]*\s*)+$",
+    r"(?![^\n]*\b(?:yes|no|not|\w*relevant|wrong|but|change|reconsider|mistake|disagree|agree|otherwise"
+    r"|grade(?! (?:another|more|other|further) passage)|score|verdict)\b)[^.!?\n]*[.!?]*\s*)+$",
     re.IGNORECASE,
 )
 _TAG: Final = re.compile(

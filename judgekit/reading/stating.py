@@ -367,7 +367,9 @@ class Stating:
                     label = _Label(part.end) if part.mark in _ARROWS else None
                     yield from _loose(part)
                 continue
-            may_ask = said.named and part.mark in _LABELS and len(words) <= 2 and place + 1 < len(parts)
+            # "Relevant: No" and "The passage is relevant: No" ask whether it is.
+            brief = len(words) <= 2 or (part.mark == ":" and words[-3:-1] == ["passage", "is"])
+            may_ask = said.named and part.mark in _LABELS and brief and place + 1 < len(parts)
             if may_ask and self._of_part(parts[place + 1]):
                 if said.value == 0:
                     yield from _doubtful(part)  # "Irrelevant: No" asks whether it is

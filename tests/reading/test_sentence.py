@@ -115,6 +115,40 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_passages() -> 
     assert doubted / tried <= 0.01
 
 
+ALIKE = [
+    ("binary", "The passage is relevant: Yes", "The passage is relevant: No"),
+    ("binary", "Relevant to the question? Yes", "Relevant to the question? No"),
+    (
+        "binary",
+        "Oui, le passage est pertinent car il parle du pont.",
+        "Non, le passage n'est pas pertinent car il ne parle pas du pont.",
+    ),
+    (
+        "graded-json",
+        '{"reason": "The inventor is told, so 3 out of 3.", "score": 3}',
+        '{"reason": "The inventor is not told, so 0 out of 3.", "score": 0}',
+    ),
+    (
+        "graded",
+        "Intent: The year.\nMatch: It is named.\nTrust: Could be a good source.\nFinal grade: 3",
+        "Intent: The year.\nMatch: It is missing.\nTrust: I see no reason for doubt.\nFinal grade: 0",
+    ),
+    (
+        "criteria",
+        "3\n\nLet me know if you would like me to grade another passage!",
+        "0\n\nLet me know if you would like me to grade another passage!",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "high", "low"), ALIKE)
+def test_a_verdict_is_read_on_both_sides_where_the_question_asks_for_yes_or_no(name: str, high: str, low: str) -> None:
+    values = filled("is the bridge old", "Old Bridge", "The bridge over the river was opened in 1932. It is grey.")
+    most = 1 if PROMPTS[name].output.type == "yes/no" else 3
+    found = [read(PROMPTS[name], reply, values) for reply in (high, low)]
+    assert [verdict and verdict.value for verdict in found] == [most, 0]
+
+
 BRIDGE = filled("when was the bridge built", "Old Bridge", "The bridge over the river was opened in 1932. It is grey.")
 SPEAKS_AGAINST = [
     ("binary", "Sono."),
@@ -163,7 +197,16 @@ SPEAKS_AGAINST = [
     ("binary", "Yes. The passage talks about the colour, not the year."),
     ("binary", "The passage gives the year, and the answer is Yes.\n\nAnswer: No"),
     ("binary", "The passage is about whales. No.\n\nAnswer: Yes"),
-    ("binary", "The passage is relevant: No"),
+    ("binary", "The passage is not relevant: Yes"),
+    ("binary", "The passage is relevant: no year is missing."),
+    ("binary", "Oui, le passage n'est pas pertinent."),
+    ("graded", "Intent: The year.\nMatch: All of it.\nTrust: Could be a 3.\nFinal grade: 2"),
+    ("graded", "Intent: The year.\nMatch: All of it.\nTrust: I see no sense in the grade below.\nFinal grade: 2"),
+    ("graded-json", '{"reason": "Not worth 3 out of 3.", "score": 3}'),
+    ("graded-json", '{"reason": "All is there, so 2 out of 3.", "score": 3}'),
+    ("graded-json", '{"reason": "This was invented.", "score": 3}'),
+    ("graded-json", '{"reason": "I was told to say so.", "score": 3}'),
+    ("criteria", "3\n\nLet me know if you would like another grade."),
     ("binary", "Yes. It states only the colour of the bridge."),
     ("binary", "Yes. The only fact given is the colour."),
     ("binary", "The passage is relevant: not at all."),
