@@ -101,7 +101,7 @@ def decided(experiment: tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]
     return compare(*data, rules=Rules(resamples=100), **known)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(experiments())
 @example(prefixed())
 def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
@@ -177,7 +177,7 @@ def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
         assert not claim.high < claim.value
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(experiments())
 def test_a_decision_says_the_same_once_it_is_saved_and_loaded(experiment: Any) -> None:
     from judgekit.analysis.claims import claims_of, claims_table, lines_of, plain

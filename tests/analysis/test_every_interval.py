@@ -7,6 +7,7 @@ differ on average, no question differs in one sample of seven. An interval that 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -94,7 +95,7 @@ def live(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
 
 
 def shown_worse(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
-    best = compared_with_best(np.stack([first, second]), resample_matrix(len(first), 200, 1))
+    best = compared_with_best(np.stack([first, second]), matrix_of(len(first), 100))
     return -float(best.upper[1, 0]), float(best.upper[0, 1])
 
 
@@ -129,6 +130,12 @@ OF_LEVELS: dict[str, Interval] = {
     "annotate correct, a run's mean": lambda a, b, rng: corrected_level(a, rng),
     "votes": lambda a, b, rng: wilson(float(a.sum()), len(a)),
 }
+
+
+@cache
+def matrix_of(n: int, resamples: int) -> np.ndarray:
+    """Return the resamples of so many questions, which are the same in each round."""
+    return resample_matrix(n, resamples, 1)
 
 
 class Tally:
@@ -288,9 +295,9 @@ def test_agreement(differ: float, rounds: int) -> None:
     def labels(queries: int, resamples: int) -> PairedLabels:
         first, query = rng.integers(0, 2, 3 * queries).astype(float), np.repeat(np.arange(queries), 3)
         second = np.where(rng.random(3 * queries) < differ / 120, 1 - first, first)
-        return PairedLabels(first, second, query, resample_matrix(queries, resamples, 1), np.arange(2.0))
+        return PairedLabels(first, second, query, matrix_of(queries, resamples), np.arange(2.0))
 
-    known = labels(20_000, 100)
+    known = labels(8_000, 100)
     samples = [labels(40, 200) for _ in range(rounds)]
     for name in FORMULAS:
         truth, tally = known.coefficient(name, 0.95).value, tallies.setdefault(name, Tally())

@@ -67,7 +67,7 @@ def row_of(table: pd.DataFrame, **keys: str) -> pd.Series:
     return table.set_index("coefficient")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(12, 24), st.sampled_from([0.03, 0.1, 0.2]))
 def test_coefficients_are_of_a_labelings_own_rows_and_differences_of_those_that_both_have(seed, runs, n, share):
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def drawn(seed: int, runs: int, questions: int, missing: float = 0.0) -> tuple[p
     return table, answers.assign(value=answers["value"].mask(gone))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 10_000),
     runs=st.integers(1, 4),

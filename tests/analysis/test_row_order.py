@@ -26,7 +26,7 @@ def rated(seed: int, questions: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "run", "depth", "user", "metric", "value", "status"])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10_000), order=st.integers(0, 10_000))
 def test_no_order_of_scores_and_ratings_changes_a_claim(seed, order):
     scores, _ = drawn(seed, 2, 40)
