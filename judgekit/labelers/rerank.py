@@ -89,7 +89,8 @@ class Rerank(Labeler):
             return Label.missing(*pair, outcome.status, outcome.reason)
         score = _number(outcome)
         if score is None:
-            return Label(*pair, None, Status.UNPARSED, outcome.text, "the reply holds no score")
+            said = f"the reply holds {outcome.text[:80]!r} in place of a score, a number"
+            return Label(*pair, None, Status.UNPARSED, outcome.text, said)
         if self.scores == "logit":
             return Label(*pair, _sigmoid(score), raw=outcome.text, extra={"logit": score})
         if not 0 <= score <= 1:

@@ -327,7 +327,12 @@ def _why_unknown(name: str) -> str:
     base, cutoff = name, ""
     if match := re.fullmatch(r"(.+?)_?(\d+)", name):
         base, cutoff = match[1], f"@{match[2]}"
+    if _folded(base) == "accuracy":
+        # sentence-transformers' accuracy@k; elsewhere it is a share of right answers, so that it is no alias.
+        return f"unknown measure {name!r}: for the share of queries with a relevant document within k, Success@k"
     known = _meant(Spec(base))
+    if known is not None and cutoff and not int(cutoff[1:]):
+        return f"unknown measure {name!r}: a cutoff is 1 or more, as in '{known.name}@10'"
     if known is not None:
         rule = "a cutoff stands behind @. " if cutoff else ""
         return f"unknown measure {name!r}: {rule}Did you mean '{known.name}{cutoff}'?"

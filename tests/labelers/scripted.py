@@ -23,7 +23,7 @@ class Here:
     params: Mapping[str, Any] = field(default_factory=dict)
     thinks: bool = False
 
-    def endpoint(self, name: str | None) -> Endpoint:
+    def endpoint(self, name: str | None, *, scores: bool = False) -> Endpoint:
         if name == "nowhere":
             raise ConfigError("there is no endpoint 'nowhere'")
         address = f"http://{name or 'localhost'}:1/v1"

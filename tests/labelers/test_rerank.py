@@ -116,6 +116,7 @@ def test_without_a_score_there_is_no_label() -> None:
     assert play(labeler, UNIT, [Failure("k", Status.FAILED, "down")]).label.reason == "down"
     assert play(labeler, UNIT, ["Yes"]).label.status is Status.UNPARSED
     assert play(labeler, UNIT, ["nan"]).label.status is Status.UNPARSED
+    assert play(labeler, UNIT, ["nan"]).label.reason == "the reply holds 'nan' in place of a score, a number"
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,11 @@ WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
         ("ndcg_cut_10@5", "unknown measure 'ndcg_cut_10'"),
         ("P_10(rel=2)@3", "unknown measure 'P_10'"),
         ("num_rel_5", "NumRel looks at the whole list|unknown measure"),
+        ("ndcg_cut_0", "unknown measure 'ndcg_cut_0': a cutoff is 1 or more, as in 'nDCG@10'"),
+        (
+            "Accuracy@5",
+            "unknown measure 'Accuracy': for the share of queries with a relevant document within k, Success@k",
+        ),
         ("nDCG5", "unknown measure 'nDCG5': a cutoff stands behind @. Did you mean 'nDCG@5'"),
         ("P_rel5", "unknown measure 'P_rel5': choose from"),
         ("precison@5", "Did you mean 'Precision'"),
