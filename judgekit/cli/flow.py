@@ -30,7 +30,7 @@ def init(
         list[str] | None,
         typer.Argument(
             help="Folder with your data, or its files (default: the current folder). FORM(key=column,…):FILE names"
-            " columns."
+            " columns, NAME=FILE a run."
         ),
     ] = None,
     out: Annotated[

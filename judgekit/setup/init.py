@@ -168,6 +168,8 @@ class _Survey:
         )
         problems = self._check(plan, asked)
         for file in self.files.all:  # once all others had their turn
+            if file.path in self.files.run_names and file not in self.run_files.values():
+                self.files.cautions.append(f"{file.name}: only runs are named by NAME=FILE, and this is none")
             file.leave("no other file needs it")
             if file.unknown_table and not (file.taken or file.broken or file.named):
                 unknown = f"{file.name} is not used: nothing says what its columns hold. Name them, e.g. of questions:"

@@ -19,7 +19,7 @@ from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.setup.columns import columns_of
-from judgekit.spec import Spec, form_of, split_form
+from judgekit.spec import Spec, form_of, split_form, split_named
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
@@ -262,6 +262,20 @@ def places_of(path: Path) -> list[Place]:
     return [Place(path)]
 
 
+def runs_named(paths: Sequence[str | Path]) -> tuple[dict[Path, str], list[str | Path]]:
+    """Return the names of runs that stand before their files, ``NAME=FILE``, and the files without them."""
+    names: dict[Path, str] = {}
+    files: list[str | Path] = []
+    for given in paths:
+        name, rest = (None, "") if Path(given).exists() else split_named(str(given))
+        if name is None:
+            files.append(given)
+        else:
+            names[Path(split_form(rest)[1])] = name
+            files.append(rest)
+    return names, files
+
+
 def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, list[str]]:
     """Return where tables are, in the order of their names, with the forms that the user put in front of each."""
     forms: dict[Place, list[str]] = {}
@@ -312,10 +326,12 @@ class Files:
         texts: text files, which together may be a collection.
         imported: where further files lie until they are written, by the name that the experiment has for them.
         cautions: what looks wrong, a sentence each.
+        run_names: the names that the user gave to the runs of files, by file.
     """
 
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
         self.problems: list[str] = []
+        self.run_names, paths = runs_named(paths)
         forms = forms_of(paths, self.problems)
         found = [place.path for place in forms] or [Path("experiment.toml")]
         folders = [Path(path) for path in paths if Path(path).is_dir()]
@@ -401,6 +417,7 @@ class Files:
         by_sheet = str(Spec("xlsx", (("sheet", place.sheet),))) if place.sheet else ""
         file = self.at(path, form or by_sheet)
         file.named = bool(form) or path in self.named
+        file.run = self.run_names.get(path, "")
         ending = path.suffix.lower()
         is_text = not form and ending in TEXTS
         if not is_text or ending == ".txt":

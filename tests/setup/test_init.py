@@ -486,3 +486,12 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     taken = {file.name: file.taken for file in draft([data]).files}
     assert taken["a.jsonl"].startswith("questions: 6, none")
     assert taken["b.jsonl"].startswith("passages: 18")
+
+
+def test_runs_are_named_before_their_files_as_in_other_commands(data, judgekit):
+    files = ["queries.jsonl", "docs.jsonl", "first=good.trec", "second=trec:poor.trec", "questions=queries.jsonl"]
+    said = judgekit("init", *files[:4], "--out", "made", code=0)
+    assert set(load(data / "made" / "experiment.toml").runs) == {"first", "second"}
+    assert "only runs are named" not in said.err
+    said = judgekit("init", files[4], *files[1:4], "--out", "other", code=0)
+    assert "queries.jsonl: only runs are named by NAME=FILE, and this is none" in said.err
