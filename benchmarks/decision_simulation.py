@@ -485,7 +485,9 @@ def main() -> None:
     table = simulate(given.replicates, given.resamples, given.rows)
     near_runs = any_will_do(given.replicates)
     cells = table.drop(columns=["kept", "seed"]).groupby(["world", "runs", "questions"])
-    cells.mean().assign(replicates=cells.size()).round(4).reset_index().to_csv(TABLE, index=False)
+    # A cell that is never offered anything has no mean of what is offered, and no error.
+    means = cells.mean().join(cells.sem().add_suffix(", error")).assign(replicates=cells.size())
+    means.round(4).reset_index().to_csv(TABLE, index=False)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table, near_runs), encoding="utf-8")
 
 
