@@ -578,6 +578,7 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
     tables, labels, pools = [], dict[str, Any](), dict[str, Any]()
     for labeling, file in map(split_named, scores):
+        _refuse_wide(file)
         tables.append(as_scores(file, labeling))
         found = made_in(Path(file))
         made = found.get("labels", {})
@@ -594,6 +595,18 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     answered = pd.concat(rated, ignore_index=True)
     answered.attrs[MADE] = {"answers": answers}
     return _Given(scored, answered, rules, outcome, left_out=left_out)
+
+
+def _refuse_wide(file: str) -> None:
+    """Refuse a table with a row for each answer where the outcome is a table of its own."""
+    from judgekit.data.files import column_names
+
+    columns = column_names(file, "scores")
+    if columns and columns.isdisjoint({"labeling", "measure", "value"}):
+        raise UsageError(
+            f"{file} has none of the columns labeling, measure and value. If it has a row for each answer and a column"
+            " for each metric, the outcome is one of its columns: name that with --outcome, and leave out --quality"
+        )
 
 
 def _of_wide(

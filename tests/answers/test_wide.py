@@ -225,3 +225,16 @@ def test_two_tables_are_two_runs_and_none_is_dropped(judgekit: Judgekit, tmp_pat
     assert "40 questions, 2 runs" in said.out
     refused = judgekit("compare", "--scores", "x/a.csv", "--scores", "y/a.csv", "--outcome", "thumb", code=2)
     assert "x/a.csv and y/a.csv are both called a: give each the name of its run, --scores NAME=FILE" in refused.err
+
+
+def test_a_wide_table_beside_a_table_of_quality_says_where_the_outcome_belongs(
+    judgekit: Judgekit,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    table(20).to_csv(tmp_path / "wide.csv", index=False)
+    (tmp_path / "quality.csv").write_text("query_id,run,value\nq1,a,1\n")
+    said = judgekit("compare", "--scores", "wide.csv", "--quality", "quality.csv", code=2).err
+    assert "name that with --outcome, and leave out --quality" in " ".join(said.split())
+    (tmp_path / "scores.csv").write_text("labelling,run,query_id,value\nl,a,q1,1\n")
+    said = judgekit("compare", "--scores", "scores.csv", "--quality", "quality.csv", code=2).err
+    assert "lacks column 'measure'" in said
