@@ -113,6 +113,8 @@ def _listed(path: str | Path) -> pd.DataFrame | None:
         numbers.append(line.number)
     if len(columns) == _RANKED and {row["rank"] for row in kept} != {"0"}:
         raise DataError("is a run, by its ranks: score it with judgekit score", path)
+    if len(columns) == 4 and {row["measure"] for row in kept} <= {"0", "Q0"}:
+        raise DataError("is qrels, by its second column: score runs by them with judgekit score", path)
     frame = pd.DataFrame(kept)
     _tell_apart(frame, path)
     if "run" not in frame.columns:

@@ -30,9 +30,12 @@ def beir(folder: Path) -> Path:
 
 def test_runs_and_qrels_are_no_scores(judgekit, folder):
     (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
-    for name in ("x.trec", "gold.qrels"):
-        said = judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2)
-        assert "expected a scores table (columns labeling, run, measure, query_id, value)" in said.err
+    kinds = {
+        "x.trec": "x.trec: is a run, by its ranks: score it with judgekit score",
+        "gold.qrels": "gold.qrels: is qrels, by its second column: score runs by them with judgekit score",
+    }
+    for name, kind in kinds.items():
+        assert kind in judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2).err
 
 
 def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, folder, beir):
