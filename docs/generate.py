@@ -23,7 +23,7 @@ from judgekit.analysis.money import Money
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.console.help import Command, sections_of
-from judgekit.data.forms import TOOLS
+from judgekit.data.forms.own import TOOLS
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog

@@ -8,7 +8,7 @@ import pytest
 
 from judgekit.answers.nuggets import Nugget, read_nuggets
 from judgekit.data.files import read_table
-from judgekit.data.forms import TOOLS
+from judgekit.data.forms.own import TOOLS
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS

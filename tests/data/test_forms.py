@@ -23,7 +23,8 @@ import judgekit as jk
 from judgekit.data.documents import Doc
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.forms import FORMS, content_id
+from judgekit.data.forms import content_id
+from judgekit.data.forms.own import FORMS
 from judgekit.data.frames import as_docs, as_queries, as_runs
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import recognise

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from judgekit.data.fields import DECLARED, Source, docs_of, queries_of, rows_of
-from judgekit.data.forms import FORMS, inside, nested_form
+from judgekit.data.forms import inside, nested_form
+from judgekit.data.forms.own import FORMS
 from judgekit.data.records import DataRecord
 from judgekit.errors import JudgekitError
 

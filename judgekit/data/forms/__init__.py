@@ -20,37 +20,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
-from judgekit.data.forms.autorag import AUTORAG
-from judgekit.data.forms.azure import AZURE
-from judgekit.data.forms.chroma import CHROMA
-from judgekit.data.forms.deepeval import DEEPEVAL
-from judgekit.data.forms.delimited import CSV, TREC, TSV
+from judgekit.data.forms.delimited import TREC
 from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed
-from judgekit.data.forms.expected import EXPECTED
-from judgekit.data.forms.haystack import HAYSTACK
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
-from judgekit.data.forms.kilt import KILT
-from judgekit.data.forms.langsmith import LANGSMITH
-from judgekit.data.forms.lists import DICT, DPR
-from judgekit.data.forms.llamaindex import LLAMAINDEX
-from judgekit.data.forms.lm_eval import LM_EVAL
-from judgekit.data.forms.mlflow import MLFLOW
-from judgekit.data.forms.openrageval import OPENRAGEVAL
-from judgekit.data.forms.predictions import MTEB, PREDICTIONS
-from judgekit.data.forms.promptfoo import PROMPTFOO
-from judgekit.data.forms.rag import RAG, RETRIEVED
-from judgekit.data.forms.ragas import RAGAS
-from judgekit.data.forms.ragchecker import RAGCHECKER
-from judgekit.data.forms.ragelo import RAGELO
+from judgekit.data.forms.lists import DPR
 from judgekit.data.forms.refused import REFUSED
-from judgekit.data.forms.sheets import PARQUET, XLSX
-from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT
-from judgekit.data.forms.texts import FOLDER
-from judgekit.data.forms.tool import Tool, at
-from judgekit.data.forms.topics import TOPICS
-from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
-from judgekit.data.forms.trulens import TRULENS
+from judgekit.data.forms.tool import at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -58,28 +34,17 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
-__all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
+__all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
            "inside", "nested_form", "records", "telling"]  # fmt: skip
 
-TOOLS: Final[tuple[Tool, ...]] = (
-    *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
-    *(TRULENS, RAGCHECKER, AZURE, NUGGETIZER),
-)
-"""The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
-FORMS: Final = {
-    form.name: form
-    for form in (
-        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
-        *(RAGELO, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
-    )
-}
-"""judgekit's own forms by name, in the order in which a file is held against them."""
 _LOOKED_AT: Final = 20
 
 
 def forms() -> dict[str, DataForm]:
     """Return all forms by name, in the order in which a file is held against them: users' come first."""
+    # Two dozen modules, which whoever reads no file does not need.
+    from judgekit.data.forms.own import FORMS
+
     return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
 
 
@@ -138,6 +103,8 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
 def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
     """Return the records of a file of a flat form."""
     arguments = (path, spec.options) if form.options else (path,)
+    from judgekit.data.forms.own import FORMS
+
     if form is FORMS.get(form.name):
         records: Iterator[DataRecord] = form.read(*arguments)
         return _unwrapped(path, records) if form in (JSON, JSONL) else records

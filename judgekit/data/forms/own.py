@@ -1,0 +1,49 @@
+"""judgekit's own forms, in the order in which a file is held against them; loaded when the first file is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from judgekit.data.forms.autorag import AUTORAG
+from judgekit.data.forms.azure import AZURE
+from judgekit.data.forms.chroma import CHROMA
+from judgekit.data.forms.deepeval import DEEPEVAL
+from judgekit.data.forms.delimited import CSV, TREC, TSV
+from judgekit.data.forms.expected import EXPECTED
+from judgekit.data.forms.haystack import HAYSTACK
+from judgekit.data.forms.jsons import JSON, JSONL
+from judgekit.data.forms.kilt import KILT
+from judgekit.data.forms.langsmith import LANGSMITH
+from judgekit.data.forms.lists import DICT, DPR
+from judgekit.data.forms.llamaindex import LLAMAINDEX
+from judgekit.data.forms.lm_eval import LM_EVAL
+from judgekit.data.forms.mlflow import MLFLOW
+from judgekit.data.forms.openrageval import OPENRAGEVAL
+from judgekit.data.forms.predictions import MTEB, PREDICTIONS
+from judgekit.data.forms.promptfoo import PROMPTFOO
+from judgekit.data.forms.rag import RAG, RETRIEVED
+from judgekit.data.forms.ragas import RAGAS
+from judgekit.data.forms.ragchecker import RAGCHECKER
+from judgekit.data.forms.ragelo import RAGELO
+from judgekit.data.forms.sheets import PARQUET, XLSX
+from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT
+from judgekit.data.forms.texts import FOLDER
+from judgekit.data.forms.tool import Tool
+from judgekit.data.forms.topics import TOPICS
+from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
+from judgekit.data.forms.trulens import TRULENS
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
+    *(TRULENS, RAGCHECKER, AZURE, NUGGETIZER),
+)
+"""The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
+FORMS: Final = {
+    form.name: form
+    for form in (
+        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
+        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
+        *(RAGELO, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+    )
+}
+"""judgekit's own forms by name, in the order in which a file is held against them."""
