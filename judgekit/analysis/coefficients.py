@@ -137,6 +137,11 @@ class Target:
         squared = self._centred**2
         self._moments = [(self._centred @ part, squared @ part) for part in self._parts]
 
+    @property
+    def ranks(self) -> Floats:
+        """The rank of each quality value among the different ones, from 0 on, shape (n,)."""
+        return self._codes.astype(np.float64)
+
     def _untied(self, groups: Weights) -> Floats:
         """Return how many ordered pairs are not tied, given the weight per value."""
         return np.asarray(self.total**2 - _product_sums(groups, groups))

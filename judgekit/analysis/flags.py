@@ -192,15 +192,16 @@ def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list
     """Return the flags that scores and quality have by their values, run by run."""
     equal, binary = True, True
     distinct: list[int] = []
+    defined = panel.defined(labeling)
     for row in rows:
-        where = panel.defined(labeling)[row]
+        where = defined[row]
         if not where.any():
             continue
         score, quality = panel.scores[labeling, row, where], panel.quality[row, where]
-        values = len(np.unique(score))
+        values = len(np.unique(score)) if level == "query" else 0  # other levels need no more than that there are some
         distinct.append(values)
         equal = equal and bool((np.abs(score - quality) <= 1e-11 * np.abs(quality)).all())
-        binary &= values <= 2 and len(np.unique(quality)) <= 2
+        binary = binary and values <= 2 and len(np.unique(quality)) <= 2
     flags: list[str] = []
     if equal and distinct:
         flags.append("equals_outcome")

@@ -46,12 +46,12 @@ class Margins:
         _, level, alike = np.unique(self.quality, return_inverse=True, return_counts=True)
         return np.asarray(self.size - alike[level])
 
-    @property
+    @cached_property
     def pairs(self) -> float:
         """Pairs of queries whose answers differ in quality."""
         return float(self._untied.sum()) / 2
 
-    @property
+    @cached_property
     def minority(self) -> float:
         """Queries of the rarer outcome; for graded quality what gives as many pairs."""
         # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
@@ -67,12 +67,12 @@ class Margins:
         favour[order] = ordered[:, 0]
         return np.asarray((favour + self._untied) / 2)
 
-    @property
+    @cached_property
     def concordance(self) -> float:
         """Its value."""
         return float(self._agreement.sum()) / (2 * self.pairs)
 
-    @property
+    @cached_property
     def influence(self) -> Floats:
         """Each query's share in its error, shape (n,) (DeLong's components; 0 where it is in no pair)."""
         return np.asarray((self._agreement - self.concordance * self._untied) / self.pairs)

@@ -292,7 +292,7 @@ def _of_run(panel: Panel, labeling: int, row: int, resamples: Resamples, names: 
         units=resamples.units(where),
         silent=np.isnan(both[0, 1:]) & (target.untied[1:] > 0),
         margins=((Margins(score, quality), positions),),
-        each=np.stack([_dense_ranks(score), _dense_ranks(quality)]),
+        each=np.stack([_dense_ranks(score), target.ranks]),
         where=positions,
     )
 
