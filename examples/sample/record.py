@@ -18,14 +18,23 @@ from typing import Any
 from judgekit.client.session import Session
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import run_sync
-from judgekit.client.transports import KEY, RECORDING, HttpTransport, Line, RecordedTransport, recorded
+from judgekit.client.transports import (
+    KEY,
+    RECORDING,
+    HttpTransport,
+    Line,
+    RecordedTransport,
+    recorded,
+    recording_of,
+)
 from judgekit.data.streams import write_atomic
 from judgekit.errors import EndpointError
+from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked
 from judgekit.job import everything
 from judgekit.progress import Event
-from judgekit.sample import EXPERIMENT, LABELERS
+from judgekit.sample import EXPERIMENT, EXPERIMENTS, LABELERS
 from judgekit.wire.types import Endpoint, Failure, Reply
 
 __all__ = ["main", "record", "write"]
@@ -98,9 +107,15 @@ def _tell(event: Event) -> None:
 def main() -> None:
     """Record from the command line."""
     parser = argparse.ArgumentParser(prog="python -m examples.sample.record", description="Record the demo's replies.")
-    parser.add_argument("--base-url", required=True, help="address of a server with the sample's model")
-    count = run_sync(record(parser.parse_args().base_url))
-    sys.stderr.write(f"\n{count:,} replies: {RECORDING}, {RECORDING.stat().st_size:,} bytes\n")
+    parser.add_argument("--base-url", required=True, help="address of a server with the model")
+    parser.add_argument("--model", choices=list(EXPERIMENTS), default="minilm", help="whose replies")
+    given = parser.parse_args()
+    experiment = EXPERIMENTS[given.model]
+    path = recording_of(next(iter(load(experiment).endpoints.values())).model)
+    # The labelers' experiment is the other one of the demo's own model.
+    experiments = [experiment, LABELERS] if experiment == EXPERIMENT else [experiment]
+    count = run_sync(record(given.base_url, experiments, path))
+    sys.stderr.write(f"\n{count:,} replies: {path}, {path.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":

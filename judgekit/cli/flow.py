@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -61,6 +61,10 @@ def demo(
     overwrite: Overwrite = False,
     *,
     labelers: Annotated[bool, typer.Option("--labelers", help="Compare every labeler instead: nine of them.")] = False,
+    model: Annotated[
+        Literal["minilm", "smollm2"],
+        typer.Option(help="Whose replies: an extractive reader's, or those of SmolLM2-135M-Instruct, which chats."),
+    ] = "minilm",
     as_json: AsJson = False,
 ) -> None:
     """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key.
@@ -70,12 +74,17 @@ def demo(
     Examples:
         judgekit demo
         judgekit demo --labelers
+        judgekit demo --model smollm2
     """
     from judgekit.client.asking import Asking
     from judgekit.experiment.run import run as run_experiment
-    from judgekit.sample import EXPERIMENT, LABELERS, write_tutorial
+    from judgekit.sample import EXPERIMENTS, LABELERS, write_tutorial
 
-    experiment, name = (LABELERS, "judgekit-labelers") if labelers else (EXPERIMENT, "judgekit-demo")
+    if labelers and model != "minilm":
+        raise UsageError(f"--labelers has the replies of minilm alone: leave --model {model} out, or --labelers")
+    experiment, name = EXPERIMENTS[model], "judgekit-demo" if model == "minilm" else f"judgekit-demo-{model}"
+    if labelers:
+        experiment, name = LABELERS, "judgekit-labelers"
     out = out or Path(name)
     with progress() as draw:
         # The demo's replies stay out of the user's own store, which holds what was paid for.

@@ -53,7 +53,7 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         ConfigError: see `api_key` and `proxy_for`.
     """
     if endpoint.base_url == RECORDED_URL:
-        return RecordedTransport()
+        return RecordedTransport(recording_of(endpoint.model))
     if endpoint.application:
         return FunctionTransport(endpoint)
     if hasattr(endpoint.transport, "chat"):
@@ -250,11 +250,21 @@ def _broken(problem: Exception) -> ConnectionError:
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"
-"""The replies of the bundled sample."""
+"""The replies that `judgekit demo` replays."""
+
+RECORDINGS: Final[Mapping[str, Path]] = MappingProxyType(
+    {"SmolLM2-135M-Instruct-Q4_1": RECORDING.with_name("smollm2.jsonl.gz")}
+)
+"""Replies of other models to requests of the bundled sample, by the model's name."""
 
 KEY: Final = 16
 
 Line = tuple[str, str, str, int, int]
+
+
+def recording_of(model: str) -> Path:
+    """Return the recording of a model: that of the demo, where it has none of its own."""
+    return RECORDINGS.get(model, RECORDING)
 
 
 def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]]:

@@ -47,10 +47,15 @@ from judgekit.wire.access import RECORDED_URL
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 _REPLAYED = (
-    "Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive) said to these requests when they were"
-    " recorded. The numbers are its own, and larger models may rank the labelings otherwise; times are the replay's."
+    "Replayed: what a small real model ({model}) said to these requests when they were recorded. The numbers are its"
+    " own, and larger models may rank the labelings otherwise; times are the replay's."
 )
 """What the report says first, where judgekit answered itself."""
+_RECORDED = {
+    "minilm-l6-reader": "MiniLM-L6, 22.7 M parameters, extractive",
+    "SmolLM2-135M-Instruct-Q4_1": "SmolLM2-135M-Instruct, 4 bits, on llama-server",
+}
+"""What the models are whose replies are recorded, by their names."""
 
 _SAMPLED = (
     "The questions are a sample. Means of runs are weighted, so that they speak of all questions that the sample was"
@@ -414,11 +419,19 @@ def summarise(state: State) -> Results:
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
-        note=_REPLAYED if RECORDED_URL in [endpoint.base_url for endpoint in prepared.endpoints] else "",
+        note=_replayed(prepared),
         warnings=_warnings(state),
         notices=_notices(state),
         retries=tuple(session.shared.retries.items()),
     )
+
+
+def _replayed(prepared: Prepared) -> str:
+    """Return whose recorded replies were replayed, or nothing."""
+    models = {endpoint.model for endpoint in prepared.endpoints if endpoint.base_url == RECORDED_URL}
+    if not models:
+        return ""
+    return _REPLAYED.format(model=" and ".join(_RECORDED.get(model, model) for model in sorted(models)))
 
 
 def _warnings(state: State) -> tuple[str, ...]:

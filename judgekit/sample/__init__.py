@@ -1,19 +1,23 @@
-"""The bundled sample: questions, passages, provenance, six runs, two experiment files. See its README.md.
+"""The bundled sample: questions, passages, provenance, six runs, three experiment files. See its README.md.
 
-The texts were written for judgekit. It needs no server: the replies of a small real model are recorded beside it.
+The texts were written for judgekit. It needs no server: the replies of small real models are recorded beside it.
 """
 
 import shutil
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-__all__ = ["EXPERIMENT", "LABELERS", "write_tutorial"]
+__all__ = ["EXPERIMENT", "EXPERIMENTS", "LABELERS", "write_tutorial"]
 
 EXPERIMENT: Final = Path(__file__).with_name("experiment.toml")
 """The experiment file of the sample; the data lie beside it."""
 
 LABELERS: Final = EXPERIMENT.with_name("labelers.toml")
 """The experiment file that compares every labeler on the same data."""
+
+EXPERIMENTS: Final = MappingProxyType({"minilm": EXPERIMENT, "smollm2": EXPERIMENT.with_name("smollm2.toml")})
+"""The experiments whose replies are recorded, by what `judgekit demo --model` calls their model."""
 
 _TUTORIAL: Final = {
     "questions.jsonl": "queries.jsonl",
