@@ -6,8 +6,8 @@
 # make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
 # that are there, STUDIES=DIR. make study-judged ENDPOINT=URL MODEL=NAME labels their passages with an LLM: it counts the
 # cost and asks first (YES=1 does not ask; LIMIT=40 tries 40 questions; KEY_ENV=NAME names the variable with the key).
-# With LOCAL=1 it needs neither server nor key: it replays what a model of 135 million parameters said to 75 questions. For
-# more (LIMIT=100) it installs llama-server and the model by name.
+# With LOCAL=1 it needs neither server nor key: it replays what a model of 135 million parameters said to 100 questions. For
+# more (LIMIT=150) it installs llama-server and the model by name.
 # make weekly runs everything else that is claimed (.ci/weekly lists it): other Pythons, real servers, references, …
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3

@@ -44,7 +44,6 @@ def whole() -> str:
         sections.constructed(found),
         sections.judged_by_people(),
         sections.little(found),
-        sections.further(),
         sections.method(),
         [
             "## Sources",

@@ -20,7 +20,8 @@ from urllib.error import HTTPError
 
 REPLIES = Path(__file__).with_name("small") / "replies.jsonl.gz"
 DECIDING = ("model", "messages", "prompt", "max_tokens", "max_completion_tokens", "logprobs", "seed")
-"""Members of a body on which the reply depends here. Constraints are not: the server ignored them."""
+"""Members of a body on which the reply depends here. So does ``response_format``, unless it is `FREE`; other
+constraints are not among them: the server ignored them."""
 FREE = {"type": "text"}
 """The form of a reply that is held to none."""
 DROPPED = ("id", "created", "timings", "object", "system_fingerprint")
@@ -31,6 +32,8 @@ def key_of(body: str | bytes) -> str:
     """Return the key of a request: the first 16 hexadecimal digits of the SHA-256 of what decides its reply."""
     members = json.loads(body)
     deciding = {name: members[name] for name in DECIDING if name in members}
+    if members.get("response_format", FREE) != FREE:
+        deciding["response_format"] = members["response_format"]
     return sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -49,10 +52,10 @@ def keep(exported: Path, path: Path) -> int:
         for line in lines:
             record = json.loads(line)
             sent = record["sent"] or record["body"]
-            # What was held to a form is another reply than the one that is kept.
-            if json.loads(sent).get("response_format", FREE) != FREE:
-                continue
             reply = json.loads(record["reply"])
+            # Alternatives of each token would be nine tenths of the file.
+            if reply["choices"][0].get("logprobs"):
+                continue
             said = {name: value for name, value in reply.items() if name not in DROPPED}
             kept[key_of(sent)] = said
     path.parent.mkdir(parents=True, exist_ok=True)

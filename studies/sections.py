@@ -122,6 +122,12 @@ def headline(found: Found) -> Iterator[str]:
     )
     agree = study[AGREE] + again[AGREE]
     close = first[NOT_TOLD] + legal[NOT_TOLD]
+    order = judges.table()["tau"]
+    yield holds(
+        order.idxmax() == "UMBRELA" and order.idxmin() == "Llama binary, file 1",
+        f"**GPT-4o's grades order the {judges.table()['runs'].iloc[0]} runs of TREC DL 2021 nearly as people's do"
+        f" (tau-b {plain(order.max(), 2)}), a Llama judge's labels less ({plain(order.min(), 2)}).**",
+    )
     yield holds(
         all(count[OPPOSITE] == 0 for count in counted.values())
         and (study[NOT_TOLD], again[NOT_TOLD], first[AGREE], legal[AGREE]) == (0, 0, 0, 0),
@@ -364,19 +370,6 @@ def little(found: Found) -> Iterator[str]:
         f"- {link(small.TONIC)}: 10 questions, sizes of chunks; GPT-4 labelled passages and graded the answers of"
         f" GPT-3.5. Of {len(tonic)} pairs none is told apart; the signs are the same for {same}, opposite for {other}.",
     )
-    legal = found.comparable[found.comparable["repository"] == small.LEGAL]
-    yield holds(
-        (legal["identical"] == 1).all() and (legal["verdict"] == NOT_TOLD).all(),
-        f"- {link(small.LEGAL)}: 19 questions. Reranking reorders the same passages, so all {len(legal)} pairs are"
-        " ties.",
-    )
-    chunks = found.constructed[found.constructed["repository"] == small.CHUNKS]
-    told = chunks[(chunks["labels_p"] < 0.05)]
-    yield holds(
-        (chunks["verdict"] == NOT_TOLD).all() and len(told) == 2 and set(told["setting"]) == {"hotpot"},
-        f"- {link(small.CHUNKS)}: 100 questions each of SQuAD and HotpotQA, sizes of chunks. Larger chunks hold the"
-        " answer's string more often on HotpotQA, as they must; F1 of answers tells no pair apart.",
-    )
 
 
 def constructed(found: Found) -> Iterator[str]:
@@ -448,9 +441,9 @@ def judging() -> Iterator[str]:
     yield "## LLM judges against people"
     yield holds(
         rows["tau"].idxmax() == "UMBRELA" and opposite[opposite > 0].index.tolist() == ["Llama binary, file 2"],
-        f"**Of seven files of LLM labels, GPT-4o's graded labels (UMBRELA) order the {rows['runs'].iloc[0]} runs of"
-        f" TREC DL 2021 most as people's labels do.** One of two files of the same Llama judge reverses"
-        f" {int(opposite.max())} pairs of runs, the other none: a judge is not one number.",
+        f"**Of seven files of LLM labels, GPT-4o's (UMBRELA) order the runs most as people's do.** One of two files"
+        f" of the same Llama judge reverses {int(opposite.max())} pairs of runs, the other none: a judge is not one"
+        " number.",
     )
     found = {str(name): {"by labels": (100 * row["found"] / told,)} for name, row in rows.iterrows()}
     title = "Differences between runs that LLM labels find"
@@ -502,7 +495,7 @@ def gap() -> Iterator[str]:
     yield "## A larger model" if found else "## A larger model: not run"
     yield (
         f"A judge, a graded judge and eRAG would take {3 * pairs:,} requests for all 1,200 questions, about $3 at $0.15"
-        " and $0.60 a million tokens. One command counts, and asks before it pays:"
+        " and $0.60 a million tokens. One command counts and asks first:"
     )
     yield (
         "<!-- not run: it needs an endpoint -->\n```console\n"
@@ -510,17 +503,6 @@ def gap() -> Iterator[str]:
     )
     if found:
         yield found
-
-
-def further() -> Iterator[str]:
-    """Yield how to compare the labels and ratings of a set that is too large for these studies."""
-    yield "## A larger set"
-    yield (
-        "The best public set for labels beside answers, [MT-RAG](https://github.com/IBM/mt-rag-benchmark) at cc5b1d4"
-        " (Apache-2.0), is too large to be checked here. Write the `contexts` of its generation tasks as TREC runs and"
-        " its ratings as `quality.csv` (`run`, `query_id`, `value`), then use `judgekit score --per-query` and"
-        " `judgekit compare --quality`."
-    )
 
 
 def method() -> Iterator[str]:

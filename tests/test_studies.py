@@ -15,7 +15,7 @@ from scipy import stats
 
 from judgekit.data.runs import Run
 from judgekit.wire.types import CONSTRAINTS
-from studies import bioasq, contexts, judged, kept, page, pairs, small_model, source
+from studies import bioasq, contexts, judged, kept, page, pairs, readers, small_model, source
 from studies.pairs import Setting
 from tests.servers import FaultServer, openai_error
 
@@ -304,8 +304,6 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     given = [
         "--limit",
         "3",
-        "--block",
-        "2",
         "--labelers",
         "eRAG",
         "judge",
@@ -321,7 +319,8 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
         assert held <= {"response_format"}, "a server may hold a model to a form, which is another reply"
         assert body.get("response_format", kept.FREE) == kept.FREE
     names = {path.name for path in published.iterdir()}
-    assert {"replies.jsonl.gz", "eRAG.qrels", "judge.qrels", "comparison-small.csv", "claims-Llama-3-8B.csv"} <= names
+    assert {"replies.jsonl.gz", "eRAG.qrels", "judge.qrels"} <= names
+    assert {"comparison-small-readers.csv", "claims-Llama-3-8B-judges.csv"} <= names
     replies = kept.read(published / "replies.jsonl.gz")
     assert len(replies) == sent
     assert "Bridge" not in json.dumps(replies)
@@ -332,6 +331,18 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     assert small_model.main(again) == 0
     assert len(fault_server.seen) == sent
     assert {path.name: path.read_bytes() for path in published.iterdir()} == first
+
+
+def test_two_readers_are_compared_on_the_questions_that_both_answered() -> None:
+    def table(values: dict[str, float | None], **other: object) -> pd.DataFrame:
+        rows = [{"query_id": query, "run": readers.RUN, "depth": readers.DEPTH, "metric": "f1"} for query in values]
+        return pd.DataFrame(rows).assign(value=list(values.values()), **other)
+
+    small = pd.concat([table({"q1": 0.5, "q2": 1.0, "q4": 0.25}), table({"q1": 0.9}, run="ADORE")])
+    small = pd.concat([small, table({"q1": 0.8}, depth=1), table({"q1": 0.7}, metric="contains")])
+    found = readers.beside(table({"q1": 0.25, "q2": None, "q3": 1.0, "q4": 0.0}), small)
+    assert found[small_model.BASE].to_dict() == {"q1": 0.25, "q4": 0.0}
+    assert found[small_model.MODEL].to_dict() == {"q1": 0.5, "q4": 0.25}
 
 
 def test_a_server_that_does_not_start_is_said_with_what_it_printed(
