@@ -308,7 +308,9 @@ _SENTENCES: Final = re.compile(r"(?<=[.!?;。\n])\s*")
 UNSURE: Final = re.compile(r"\b(?:low|unsure|uncertain|none|no|not)\b")
 """How a model says that its confidence is small."""
 REPORTS: Final = re.compile(
-    r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they|not)\b|(?:not|never):"
+    r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they"
+    r"|not(?! (?:enough|sufficient) (?:information|details?)\b| in the (?:\w+ )?(?:passage|text)\b))\b"
+    r"|(?:not|never):"
     r"|[^.:!?\n]{0,80}\b(?:say|(?<!what is )said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody"
     r"|others?|option|maximum|example"
     r"|title|confidence|number of)\b[^.:!?\n]{0,80}:)"

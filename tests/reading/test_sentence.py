@@ -116,6 +116,12 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_passages() -> 
 
 
 ALIKE = [
+    (
+        "strict",
+        "**Relevant: Yes**\n\nReason: there is enough information.",
+        "**Relevant: No**\n\nReason: not enough information.",
+    ),
+    ("strict", "Relevant: Yes\n\nReason: in the original text.", "Relevant: No\n\nReason: not in the original text."),
     ("binary", "The passage is relevant: Yes", "The passage is relevant: No"),
     ("binary", "Relevant to the question? Yes", "Relevant to the question? No"),
     (
@@ -200,6 +206,8 @@ SPEAKS_AGAINST = [
     ("binary", "The passage is not relevant: Yes"),
     ("binary", "The passage is relevant: no year is missing."),
     ("binary", "Oui, le passage n'est pas pertinent."),
+    ("strict", "Relevant: Yes\n\nReason: not enough information."),
+    ("strict", "Relevant: Yes\n\nReason: not in the original text."),
     ("graded", "Intent: The year.\nMatch: All of it.\nTrust: Could be a 3.\nFinal grade: 2"),
     ("graded", "Intent: The year.\nMatch: All of it.\nTrust: I see no sense in the grade below.\nFinal grade: 2"),
     ("graded-json", '{"reason": "Not worth 3 out of 3.", "score": 3}'),
