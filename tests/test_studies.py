@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import stats
 
 from judgekit.data.runs import Run
 from judgekit.wire.types import CONSTRAINTS
-from studies import bioasq, contexts, judged, kept, page, pairs, readers, small_model, source
+from studies import bioasq, contexts, judged, kept, page, pairs, readers, rules, small_model, source
 from studies.pairs import Setting
 from tests.servers import FaultServer, openai_error
 
@@ -361,3 +362,38 @@ def test_a_server_that_does_not_start_is_said_with_what_it_printed(
 def test_what_is_published_names_no_folder_of_a_machine() -> None:
     for file in small_model.PUBLISHED.glob("*.csv"):
         assert not re.search(r"judgekit \w+ \S*/", file.read_text(encoding="utf-8")), file.name
+
+
+def a_table(runs: int = 3, questions: int = 60) -> rules.Real:
+    """Answers of runs, labels that follow them, and labels that say nothing."""
+    rng = np.random.default_rng(1)
+    quality = rng.random((runs, questions))
+    scores = np.stack([0.9 * quality + 0.1 * rng.random(quality.shape), rng.random(quality.shape)])
+    names = tuple(f"r{run}" for run in range(runs)), tuple(f"q{query:02}" for query in range(questions))
+    return rules.Real(("follows", "chance"), *names, scores, quality)
+
+
+def test_labels_that_are_turned_round_are_asked_about_and_others_are_not() -> None:
+    real = a_table()
+    turned = replace(real, scores=1 - real.scores)
+    assert (rules._asked(real), rules._asked(turned)) == (0, 1)
+    (row,) = rules.levels({"made up": real}).splitlines()[2:]
+    assert row.startswith("| made up | 3 x 60 | follows (.")
+    assert row.endswith("| the same |")
+
+
+def test_copies_of_questions_show_a_best_run_only_if_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Track:
+        table = a_table(2)
+
+    (row,) = rules.copies(Track, {}, draws=20).splitlines()[2:]  # type: ignore[arg-type]  # only its table is used
+    shown, of_questions = (float(cell.split()[0]) for cell in row.split("|")[3:5])
+    assert shown > of_questions
+
+
+def test_the_page_has_all_tables_of_the_rules() -> None:
+    text = rules.PLACE.read_text()
+    for name in rules.TABLES:
+        made = text.partition(f"<!-- public: {name} -->\n")[2].partition(f"\n<!-- /public: {name} -->")[0]
+        assert made.startswith("| "), name
+        assert len(made.splitlines()) > 2, name
