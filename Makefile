@@ -50,7 +50,7 @@ lab: $(VENV)/.dev
 # later ones have dropped.
 test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning -m "not bench and not many and not more and not browser" \
-		$(addprefix tests/,analysis cli client data experiment metrics store wire)
+		$(addprefix tests/,analysis cli client data experiment metrics setup store wire)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks studies examples docs/*.py
