@@ -334,6 +334,20 @@ def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     assert {path.name: path.read_bytes() for path in published.iterdir()} == first
 
 
+def test_kept_replies_differ_by_their_form_and_hold_no_alternatives(tmp_path: Path) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "max_tokens": 9}
+    free = body | {"response_format": kept.FREE}
+    held = body | {"response_format": {"type": "json_object"}}
+    assert kept.key_of(json.dumps(body)) == kept.key_of(json.dumps(free)) != kept.key_of(json.dumps(held))
+    told = {"choices": [{"message": {"content": "No"}}]}
+    weighed = {"choices": [{"message": {"content": "No"}, "logprobs": {"content": [{"token": "No"}]}}]}
+    asked = [(body, told), (held, told), (body | {"logprobs": True}, weighed)]
+    records = [{"sent": json.dumps(sent), "reply": json.dumps(reply)} for sent, reply in asked]
+    (tmp_path / "exported.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    assert kept.keep(tmp_path / "exported.jsonl", tmp_path / "kept.gz") == 2
+    assert kept.read(tmp_path / "kept.gz") == {kept.key_of(json.dumps(sent)): told for sent in (free, held)}
+
+
 def test_two_readers_are_compared_on_the_questions_that_both_answered() -> None:
     def table(values: dict[str, float | None], **other: object) -> pd.DataFrame:
         rows = [{"query_id": query, "run": readers.RUN, "depth": readers.DEPTH, "metric": "f1"} for query in values]
