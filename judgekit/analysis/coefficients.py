@@ -36,7 +36,8 @@ _CANCELLED: Final = 1e-3
 _WIDE: Final = 64
 """From so many columns on it is faster to add up row by row."""
 _LEAF: Final = 512
-"""Up to so many distinct points the pairs are looked at one by one."""
+_NARROW_LEAF: Final = 64
+"""Up to so many distinct points the pairs are looked at one by one, of many resamples or of few."""
 
 
 def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
@@ -73,7 +74,8 @@ def favours(x: Values, y: Values, weights: Weights) -> Weights:
 
     ``weights`` and the result are of shape (n, B).
     """
-    if len(x) <= _LEAF or x[0] == x[-1]:
+    leaf = _LEAF if weights.shape[1] >= _WIDE else _NARROW_LEAF
+    if len(x) <= leaf or x[0] == x[-1]:
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
         return np.asarray(signs @ weights)

@@ -335,10 +335,11 @@ class _Comparing:
 
     def _find_directions(self, scores: pd.DataFrame, quality: pd.DataFrame) -> None:
         """Find out which labelings, and whether the outcome, are better where they are lower."""
-        self.directions.check([*scores["labeling"], *quality["metric"]])
+        metrics = quality["metric"].unique().tolist()
+        self.directions.check([*scores["labeling"].unique().tolist(), *metrics])
         self.lower = list(self.directions.reverse)
         outcome = self.outcome.outcome
-        if outcome is None or outcome not in {*quality["metric"]} or self.directions.said(outcome):
+        if outcome is None or outcome not in metrics or self.directions.said(outcome):
             return
         if self.directions.of(outcome) == "asked":
             raise UsageError(f"{outcome}: tools disagree on its direction; {question(outcome)}")
