@@ -143,8 +143,9 @@ WORKS = {
     "compare": Work(
         "comparing six labelings over twelve runs",
         scores,
-        "import judgekit as jk\njk.compare\nbegin()\n"
-        "jk.compare(jk.read_table('scores', 'scores.csv'), jk.read_table('quality', 'quality.csv'),"
+        "import judgekit as jk\nfrom judgekit.data.files import read_table\n"
+        "from judgekit.data.tables import QUALITY, SCORES\njk.compare\nbegin()\n"
+        "jk.compare(read_table(SCORES, 'scores.csv'), read_table(QUALITY, 'quality.csv'),"
         " jk.Rules(primary='nDCG@5', resamples=300), outcome='em')",
     ),
     "help": Work(
