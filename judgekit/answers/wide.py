@@ -15,9 +15,9 @@ import pandas as pd
 
 from judgekit.answers.direction import AS_NAMED, Direction, Directions, question
 from judgekit.data.fields import QUERY
-from judgekit.data.forms import records
+from judgekit.data.forms import nested_form, records
 from judgekit.data.forms.entry import hashed
-from judgekit.data.records import NULLS, READABLE, as_number
+from judgekit.data.records import NULLS, READABLE, DataRecord, as_number
 from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLES, UP, thumb_of
 from judgekit.errors import DataError, UsageError, not_among
@@ -30,6 +30,8 @@ _IDS: Final = ("example_id", *QUERY["id"])
 """LangSmith's ``id`` is one per run and answer; the question's stands beside it as ``example_id``."""
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
+_ROLES: Final = {"question": "question", "id": "id of the question", "run": "run"}
+"""What the forms of tools say of these columns."""
 _DIRECTION: Final = " direction"
 _LISTS: Final = ("metrics_data", "metricsData")
 """Lists of an answer's metrics, each with its score, threshold and whether it passed: deepeval's."""
@@ -133,15 +135,27 @@ def taken_apart(
         raise UsageError(f"name the column that says how good an answer was: --outcome COLUMN ({', '.join(columns)})")
     if outcome.outcome not in columns:
         raise UsageError(not_among("column", outcome.outcome, columns))
-    id_column, run_column = _first_of(_IDS, columns), _first_of(_RUNS, columns)
-    column = id_column or _first_of(_QUESTIONS, columns)
+    known = _of_tool(table)
+    id_column = _first_of((*_IDS, known.get("id", "")), columns)
+    run_column = _first_of((*_RUNS, known.get("run", "")), columns)
+    column = id_column or _first_of((*_QUESTIONS, known.get("question", "")), columns)
     if column is None:
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*QUERY['id'], *_QUESTIONS))}")
     sample = _first_of(SAMPLES, columns)
     keys = _keys(table, column, run_column, sample, by_text=id_column is None)
 
     # What names the row, or how it was made, is no score of it.
-    others = {column, run_column, sample, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
+    others = {
+        column,
+        run_column,
+        sample,
+        outcome.outcome,
+        outcome.cluster,
+        *_QUESTIONS,
+        *known.values(),
+        "depth",
+        "model",
+    }
     others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
     only.check([name for name in columns if name not in others])
     directions.check(name for name in columns if name not in others or name == outcome.outcome)
@@ -178,7 +192,7 @@ def taken_apart(
             raise UsageError(f"{asked[0]}: tools disagree on its direction; {question(asked[0])}")
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
     quality = keys.assign(metric=outcome.outcome, value=table[outcome.outcome])
-    texts = _first_of(_QUESTIONS, columns)
+    texts = _first_of((*_QUESTIONS, known.get("question", "")), columns)
     if texts is not None:
         quality["text"] = table[texts].map(lambda cell: cell if isinstance(cell, str) else "")
     if outcome.cluster is not None:
@@ -274,6 +288,16 @@ def _keys(
         places[key] = place
     keys = pd.DataFrame(list(places), columns=["query_id", "run", SAMPLES[0]])
     return keys if sample is not None else keys.drop(columns=SAMPLES[0])
+
+
+def _of_tool(table: pd.DataFrame) -> Mapping[str, str]:
+    """Return what a known tool calls the columns of questions, their ids and runs: TruLens a run `app_version`."""
+    first = DataRecord(1, {str(name): cell for name, cell in table.iloc[0].items() if name not in (_PLACE, _TABLE)})
+    told = nested_form([first])
+    if told is None or told[0].taken is None:
+        return {}
+    roles = {role: name for name, role in told[0].taken(first.fields).items()}
+    return {key: roles[role] for key, role in _ROLES.items() if role in roles}
 
 
 def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:

@@ -106,6 +106,21 @@ def test_an_id_of_rows_does_not_stand_before_that_of_questions() -> None:
     assert set(taken_apart({"": pd.DataFrame(rows)}, THUMB).scores["query_id"]) == {"q0", "q1"}
 
 
+def test_a_known_tools_own_names_of_runs_and_questions_count() -> None:
+    """TruLens calls a run `app_version` and gives each row an id; Azure calls a question `inputs.query`."""
+    exports = Path(__file__).parent.parent / "exports"
+    records = pd.read_csv(exports / "trulens-2.16.0" / "records.csv")
+    records["faithfulness"], records["thumb"] = [0.25, 0.75] * 8, ["up", "down"] * 8
+    found = taken_apart({"": records}, THUMB)
+    assert set(found.scores["run"]) == {"bm25", "dense"}
+    assert found.scores["query_id"].nunique() == 8
+    assert found.quality["text"].nunique() == 8
+    azure = {run: exports / "azure-1.18.10" / f"{run}.json" for run in ("bm25", "dense")}
+    found = taken_apart(azure, DeclaredOutcome("outputs.f1_score.f1_score_result"))
+    assert set(found.scores["query_id"]) == {f"{number:03}" for number in range(8)}
+    assert "outputs.f1_score.f1_score" in set(found.scores["labeling"])
+
+
 def test_the_same_question_has_the_same_id_in_every_table_and_a_column_of_ids_goes_before() -> None:
     spaced = [row | {"user_input": f" {row['user_input'].replace(' ', '  ')}\n"} for row in ROWS]
     tables = {"v1": pd.DataFrame(ROWS), "v2": pd.DataFrame(spaced)}

@@ -251,6 +251,16 @@ def test_the_scored_table_of_open_rag_eval_keeps_ids_of_passages(tmp_path):
     assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann. Alone."]
 
 
+@pytest.mark.parametrize("run", RUNS)
+def test_predictions_of_sentence_transformers_are_a_run(run):
+    path = EXPORTS / "sentence_transformers-6.2.0" / f"{run}.jsonl"
+    assert (recognise(path).form.name, recognise(path).kinds) == ("predictions", ("query", "run"))
+    lists = read_run(path)
+    assert {q.query_id: q.text for q in read_queries(path).values()} == {q.id: q.text for q in QUESTIONS}
+    for question in QUESTIONS:
+        assert lists.top(question.id) == [passage.id for passage in question.found(run)]
+
+
 def test_lists_of_documents_called_results_are_no_records(tmp_path):
     """RAGChecker wraps its records in `results`, where sentence-transformers lists documents."""
     path = tmp_path / "predictions.json"

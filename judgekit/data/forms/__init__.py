@@ -116,7 +116,7 @@ def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord
     start = head(path)
     wrapping = []
     for form in _nested():
-        wrapping += [(form, place) for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
+        wrapping += [place for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
     if _BY_COLUMN.search(start):
         records = iter(_turned(list(records)))
     if not wrapping:
@@ -124,10 +124,12 @@ def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord
         return
     others = []
     for record in records:
-        for form, place in wrapping:
+        for place in wrapping:
             rows = at(record.fields, place)
+            if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+                continue
             # Other tools use such names for other things: sentence-transformers lists documents as `results`.
-            if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and any(map(form.marks, rows)):
+            if nested_form([record]) is None:
                 # What stands beside the list (settings, totals) is no record.
                 yield from (record.of(row, f"{place}[{number}]") for number, row in enumerate(rows))
                 return
