@@ -22,6 +22,7 @@ from judgekit.data.forms import (
     telling,
 )
 from judgekit.data.forms.delimited import CSV, TREC, TSV, PlainQuotes, delimiter_of, ranked_lists
+from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import NoHeader, located, opened
@@ -126,7 +127,7 @@ def recognise(source: str | Path) -> Recognised:
         return replace(content, kinds=kinds)
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
         raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}")
-    return replace(content, why=problem or _nothing(content.fields))
+    return replace(content, why=problem or _inside(source, content) or _nothing(content.fields))
 
 
 def _without_header(path: Path, form: DataForm) -> bool:
@@ -165,6 +166,22 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, DataError):
         return str(error)
     return f"line {error.line}: {error.reason}" if error.line else error.reason
+
+
+def _inside(source: str | Path, content: Recognised) -> str:
+    """Return what to do with an object of an unknown tool that holds records in a list; "" of another file."""
+    if content.flat not in (JSON, JSONL):
+        return ""
+    for record in islice(records_of(source, content.flat), _LOOKED_AT):
+        for name, held in record.fields.items():
+            if isinstance(held, list) and held and isinstance(held[0], dict):
+                columns = ", ".join(map(str, [*held[0]][:8]))
+                return (
+                    f"it is an object whose {name!r} lists records ({columns}): write that list alone into a file of"
+                    " JSON, and say which column is which, e.g. json(id=…,text=…,answers=…):FILE for questions,"
+                    " json(query_id=…,answer=…,run=…):FILE for answers"
+                )
+    return ""
 
 
 def _nothing(fields: tuple[str, ...]) -> str:

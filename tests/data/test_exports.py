@@ -129,6 +129,7 @@ ANSWERED = [
     ("trulens", "trulens-2.16.0/records.csv", {"run", "query"}),
     ("trulens", "trulens-2.16.0/records.jsonl", {"run", "query"}),
     ("nuggetizer", "nuggetizer-0.0.5/assigned.jsonl", {"run", "query", "id"}),
+    *(("pydantic_evals", f"pydantic_evals-2.62.0/{run}.json", {"query", "id", "reference"}) for run in RUNS),
     *(("azure", f"azure-1.18.10/{run}.json", {"query", "id", "reference"}) for run in RUNS),
 ]
 
@@ -200,6 +201,19 @@ def test_what_cannot_be_joined_is_refused_with_what_to_save_instead(name, tmp_pa
     for read in (read_queries, read_run, read_qrels, read_docs):
         with pytest.raises(DataError, match=cure):
             read(path)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_records_inside_of_an_unknown_tools_object_are_refused_with_the_way_out(indent, tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({"version": 3, "items": [{"no": 1, "asked": "Who?", "said": "Ann"}]}, indent=indent))
+    why = recognise(path).why
+    assert "an object whose 'items' lists records (no, asked, said): write that list alone into a file" in why
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps([{"no": "1", "asked": "Who?", "said": "Ann"}]))
+    (query,) = read_queries(f"json(id=no,text=asked):{alone}").values()
+    assert (query.query_id, query.text) == ("1", "Who?")
+    assert recognise(f"json(query_id=no,answer=said):{alone}").kinds == ("answer",)
 
 
 def test_samples_of_lm_eval_are_questions_and_answers(tmp_path):

@@ -21,6 +21,7 @@ from judgekit.data.forms.mlflow import MLFLOW
 from judgekit.data.forms.openrageval import OPENRAGEVAL
 from judgekit.data.forms.predictions import MTEB, PREDICTIONS
 from judgekit.data.forms.promptfoo import PROMPTFOO
+from judgekit.data.forms.pydantic_evals import PYDANTIC_EVALS
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.ragchecker import RAGCHECKER
@@ -35,7 +36,7 @@ from judgekit.data.forms.trulens import TRULENS
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
-    *(TRULENS, RAGCHECKER, AZURE, NUGGETIZER),
+    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
