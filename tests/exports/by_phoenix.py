@@ -108,6 +108,12 @@ try:
             )
     time.sleep(5)
     table = client.spans.get_spans_dataframe(project_identifier="halls", limit=1000).sort_values("start_time")
+    # The server keeps attributes in no certain order.
+    table = table[sorted(table.columns)]
+    listed = table["attributes.retrieval.documents"]
+    table["attributes.retrieval.documents"] = [
+        [dict(sorted(document.items())) for document in found] if isinstance(found, list) else found for found in listed
+    ]
     table.to_csv(OUT / "spans.csv")
     table.to_json(OUT / "spans.jsonl", orient="records", lines=True)
     annotations = client.spans.get_span_annotations_dataframe(spans_dataframe=table, project_identifier="halls")
@@ -119,7 +125,7 @@ try:
     rest["data"].sort(key=lambda span: span["start_time"])
     for span in rest["data"]:
         span["id"] = "U3Bhbg=="
-    (OUT / "rest-spans.json").write_text(json.dumps(rest))
+    (OUT / "rest-spans.json").write_text(json.dumps(rest, sort_keys=True))
     asked = "&".join(f"span_ids={span}" for span in spans.values())
     rest = json.loads(fetched(f"/v1/projects/halls/span_annotations?limit=1000&{asked}"))
     order = {span: place for place, span in enumerate(spans.values())}
