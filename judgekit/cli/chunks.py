@@ -13,7 +13,6 @@ from judgekit.console.options import AsJson, named, scales_of
 from judgekit.console.printing import check_out, made_from, note, say
 from judgekit.console.results import CommandResult
 from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
-from judgekit.data.sources import stem
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
 
@@ -90,6 +89,7 @@ def carry(
     from judgekit.data.frames import as_runs
     from judgekit.data.labelings import Scale
     from judgekit.data.readers import read_docs
+    from judgekit.data.sources import stem
     from judgekit.data.trec import missing_path, read_qrels, write_qrels
     from judgekit.jobs.carrying import carry as carry_labels
 
