@@ -60,13 +60,11 @@ class Utility(Labeler):
     query's documents alike and has no bounds. Needs an endpoint with api = "completions" that echoes log-probabilities
     of the prompt (vLLM).
 
-    Scale: the metric's (binary for em and accuracy, else unit); binary for reads; signed for signed-gain, distraction
-        and read=logprobs; unit for confidence
+    Scale: binary for em, accuracy and reads; signed for signed-gain, distraction and read=logprobs; else unit
 
     Needs: the outcome's LLM and prompt; quality and gains its metric and reference answers, unless reference=own
 
-    Costs: 1 request, the one of answering at k = 1; gains and reference=own 1 more per query; read=logprobs 1 for each
-        reference answer, and as many per query
+    Costs: 1 request, that of answering at k = 1; gains, reference=own: 1 more per query; read=logprobs: 1 per reference
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
