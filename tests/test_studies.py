@@ -296,6 +296,7 @@ def test_the_page_is_short() -> None:
 
 
 @pytest.mark.more
+@pytest.mark.timeout(900)  # eight runs, each a process
 def test_the_small_model_is_asked_once_and_what_is_published_answers_without_it(
     put: Put, tmp_path: Path, fault_server: FaultServer
 ) -> None:
