@@ -39,7 +39,11 @@ BYTES = 700
 def main(*wanted: str) -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     changed = []
-    for made, names in {small: (LLAMA, LITELLM), transformers: (TRANSFORMERS,), vllm: (VLLM,)}.items():
+    servers = {small: (LLAMA, LITELLM), transformers: (TRANSFORMERS,), vllm: (VLLM,)}
+    for name in wanted:
+        if not any(server.startswith(name) for names in servers.values() for server in names):
+            sys.exit(f"no server is called {name}")
+    for made, names in servers.items():
         if not wanted or any(name.startswith(wanted) for name in names):
             made()
             changed += [line for name in names for line in changes(name)]
@@ -146,7 +150,7 @@ def summary(record: dict[str, Any]) -> dict[str, str]:
     found |= dict.fromkeys(paths(body), "field")
     if isinstance(body, dict) and "error" in body:
         found["error"] = re.sub(r"\d+", "#", json.dumps(body["error"], sort_keys=True))
-    elif record["sent"].keys() & {"structured_outputs", "response_format", "regex", "grammar"}:
+    elif "choices" in body and record["sent"].keys() & {"structured_outputs", "response_format", "regex", "grammar"}:
         choice = body["choices"][0]
         text = str(choice["message"]["content"] if "message" in choice else choice["text"])
         found["held"] = str(text.strip('" ') in probe.WORDS or text.startswith("{"))

@@ -38,3 +38,10 @@ def test_changed_responses_are_shown_and_no_other(
     assert f"{name}: {form}: held: True became False" in said
     assert any(line.startswith(f"{name}: broken: status: ") and line.endswith("became 422") for line in said)
     assert all(line.split(": ")[1] in ("plain", form, "broken") for line in said)
+
+
+def test_refusals_in_another_shape_are_compared_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "BUILD", tmp_path)
+    text = (probe.RECORDS / f"{probing.TRANSFORMERS}.jsonl").read_text(encoding="utf-8")
+    (tmp_path / f"{probing.TRANSFORMERS}.jsonl").write_text(text, encoding="utf-8")
+    assert probing.changes(probing.TRANSFORMERS) == []
