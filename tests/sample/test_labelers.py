@@ -14,6 +14,8 @@ from judgekit.experiment.run import Finished, run
 from judgekit.sample import EXPERIMENT, LABELERS
 from judgekit.store.replies import Store
 
+# Both experiments run in the first of these tests: half a minute, minutes on a busy machine.
+pytestmark = pytest.mark.timeout(1200)
 PAGE = Path(__file__).parents[2] / "docs" / "labelers.md"
 
 
