@@ -233,12 +233,6 @@ class Clauses:
             noun, adjective = question["noun"], question["adjective"]
         if noun == "passage":
             noun = "(?:given |provided )?(?:passage|text|document)"
-        answers = r"(?P<whole>(?!)(?P<negated>))"
-        if adjective == "relevant":
-            answers = (
-                rf"(?P<whole>(?:it|(?:the|this) {noun}) (?P<negated>does(?: not|n['’]t) |fails to )?"
-                r"(?:(?:clearly|directly|fully|explicitly) )?answers? (?:the|this) question)"
-            )
         # "The passage does not contain any relevant information about the question".
         holds = (
             rf"(?P<holds>(?:the|this) {noun} (?:(?P<not>does(?: not|n['’]t)) )?"
@@ -253,14 +247,12 @@ class Clauses:
             r"(?: (?:to|for|for answering|to answering) (?:the|this|your) (?:given |user['’]s "
             r"|original )?(?:question|query)"
             rf"(?: (?:asked|posed|at hand))?(?: (?:of|about|regarding|as to) (?:(?!{_TURNING})[^.;:,()]){{1,200}}?)?)?"
-            rf"(?: at all)?|{answers}|{holds}"
+            rf"(?: at all)?|{holds}"
         )
 
     def _value(self, clause: re.Match[str]) -> int | None:
         """Return the verdict of a clause, unless it is quoted, denied twice or beside the opposite icon."""
         if clause["said"] is None:
-            if clause["whole"]:
-                return int(not clause["negated"])
             if clause["holds"]:
                 return None if clause["not"] and clause["no"] else int(not (clause["not"] or clause["no"]))
             if clause["denied"] and clause["un"]:
@@ -274,14 +266,14 @@ class Clauses:
 
 
 def _is_labelled(clause: re.Match[str]) -> bool:
-    return any(clause[part] is not None for part in ("concluded", "announced", "sentence", "whole", "holds"))
+    return any(clause[part] is not None for part in ("concluded", "announced", "sentence", "holds"))
 
 
 def _is_clear(clause: re.Match[str], alone: bool) -> bool:
     """Whether a verdict names relevance, or stands ``alone`` behind a label of judgments."""
     if clause["said"] is None:
         # "It is not useful" may be about the salt.
-        subject = clause["sentence"] or clause["whole"] or ""
+        subject = clause["sentence"] or ""
         return not subject.casefold().startswith("it ")
     announced = clause["announced"] or ""
     return bool(_RELEVANCE.search(announced) or (alone and _JUDGED.search(announced)))
