@@ -248,7 +248,7 @@ def _means(
 
 def free_rivals(track: Track, draws: int = DRAWS) -> str:
     """Rule 23: what is kept on six runs, and what that loses among six others; people's labels are the outcome."""
-    rng, found = np.random.default_rng(SEED), {}
+    rng, found = np.random.default_rng(SEED), dict[str, list[float]]()
     for _ in range(draws):
         runs = rng.permutation(len(track.table.runs))
         pilot, later = runs[:SIX].tolist(), track.table.only(runs[SIX : 2 * SIX].tolist())
@@ -282,7 +282,7 @@ def copies(track: Track, settings: Mapping[str, Real], draws: int = 30) -> str:
     rows = []
     tables = {"DL21, six of 63 runs": track.table, **settings}
     for name, real in tables.items():
-        rng, found = np.random.default_rng(SEED), {}
+        rng, found = np.random.default_rng(SEED), dict[str, list[float]]()
         size = min(len(real.queries) // 2, 100)
         for _ in range(draws):
             runs = rng.permutation(len(real.runs))[:SIX].tolist()
@@ -310,7 +310,7 @@ def directions(track: Track, tables: Mapping[str, Real], draws: int = 6) -> str:
     """Rule 25: how often labels as they are, and labels turned round, are asked about."""
     rows = []
     for count in (2, 3, 6):
-        rng, straight, turned = np.random.default_rng(SEED), [], []
+        rng, straight, turned = np.random.default_rng(SEED), list[float](), list[float]()
         for _ in range(draws):
             runs = rng.permutation(len(track.table.runs))[:count].tolist()
             for name, real in (("as given", track.table.only(runs)), ("turned", track.table.only(runs))):
@@ -336,7 +336,7 @@ def missing(track: Track, draws: int = 6) -> str:
     """Rule 26: scores of one labeling are taken away; what becomes of the claims of it and of the others."""
     rows = []
     for share in (0.0, 0.01, 0.05, 0.1, 0.2):
-        rng, found = np.random.default_rng(SEED), {}
+        rng, found = np.random.default_rng(SEED), dict[str, list[float]]()
         for _ in range(draws):
             real = track.table.only(rng.permutation(len(track.table.runs))[:SIX].tolist())
             lacking = real.scores.copy()
