@@ -172,7 +172,7 @@ def _none(case: Case) -> Claim:
             said = f"Keep the judgments that you have: no other labeling follows {case.target}."
         return Claim(KEEP, said + _free_qrels(case), line="Keep", rank=1)
     first = case.eligible[0]
-    said = f"Keep none of these labels yet: none is shown to follow {case.target}."
+    said = f"Keep none of these labels for choosing runs yet: none is shown to follow {case.target}."
     said += f" {first.name} comes closest, with {with_r(first.r, case.no_interval(first.name))}."
     said += _until_shown(case, first)
     if by_judgments:

@@ -247,7 +247,10 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     assert lines["Choose"].startswith(f"If you ship now, ship {better}: it answers best so far, and is at most ")
     assert f"{better} or {worse} may be the best of these 2 runs; none is shown to be worse." in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
-    assert lines["Keep"].startswith("Keep none of these labels yet: none is shown to follow the answers. own comes")
+    assert lines["Keep"].startswith(
+        "Keep none of these labels for choosing runs yet: none is shown to follow the answers."
+    )
+    assert " own comes closest, with r = " in lines["Keep"]
     variants = "variants of yours, such as another chunk size, depth or reranker"
     assert f" Two runs seldom suffice: add {variants}. Until then, buy no labels" in lines["Keep"]
     assert decision.kept == ""
