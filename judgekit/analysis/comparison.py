@@ -306,6 +306,9 @@ class _Comparing:
                 self.background = replace(self.background, quality=_quality_in_words(given_quality))
             given_quality = outcome_of(given_quality)
         if isinstance(given_scores, Mapping):
+            for table in given_scores.values():
+                if not isinstance(table, str | Path | pd.DataFrame):
+                    raise UsageError(f"{_expected('scores')}; got {type(table).__name__}")
             given_scores = [as_scores(table, labeling) for labeling, table in given_scores.items()]
         scores = _table(given_scores, as_scores, "scores")
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
@@ -621,9 +624,13 @@ def _named_by(
     return dict(zip(named_pairs["query_id"], named_pairs[column], strict=True))
 
 
+def _expected(name: str) -> str:
+    return f"{name} must be a table, a file or the result of judgekit.score, or several"
+
+
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
-    expected = f"{name} must be a table, a file or the result of judgekit.score, or several"
+    expected = _expected(name)
     tables: list[pd.DataFrame] = []
     for part in given if isinstance(given, list | tuple) else [given]:
         table = read(part) if isinstance(part, str | Path) else part

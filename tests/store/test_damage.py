@@ -170,7 +170,7 @@ def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path):
 def test_a_list_of_tables_that_is_no_text_is_damage(whole, tmp_path):
     database = whole.replace(b"CREATE TABLE", b"CREATE \x8bABLE", 1)
     (tmp_path / "cache.db").write_bytes(database)
-    with pytest.raises(StoreError, match=r"is damaged \(.*verify --repair"):
+    with pytest.raises(StoreError, match=r"is damaged \(.*cache --repair"):
         Store(tmp_path, readonly=True)
     rows, notes = opened(tmp_path / "again", database)
     assert accounted(rows, notes)

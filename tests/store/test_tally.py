@@ -158,7 +158,7 @@ ADDED = {
 def test_what_others_added_to_a_store_is_left_behind_and_said(tmp_path, kind):
     records = fill(tmp_path, range(20))
     write(tmp_path, ADDED[kind])
-    with pytest.raises(StoreError, match=r"holds a trigger, view or table .* verify --repair"):
+    with pytest.raises(StoreError, match=r"holds a trigger, view or table .* cache --repair"):
         Store(tmp_path, readonly=True)
     notes: list[str] = []
     with closing(Store(tmp_path, note=notes.append)) as store:
