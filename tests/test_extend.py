@@ -17,6 +17,7 @@ PUBLIC = {"judgekit", "judgekit.extend", "judgekit.sample"}
 OURS = {
     "examples/sample/record.py",  # records the replies of the bundled sample: a tool of the project
     "studies/pairs.py",  # asks what the analysis itself asks, by its functions
+    "studies/rules.py",  # runs the rules of the analysis themselves, as the simulations do
     "docs/conf.py",
     "docs/generate.py",
 }

@@ -99,7 +99,7 @@ def test_a_plan_says_what_a_second_answer_is_worth_and_takes(judgekit: Judgekit,
     assert f"cheaper, unless more than {100 * found.pays_from:.0f} % is chance" in said
 
 
-def test_what_is_stored_already_changes_no_price(experiment: Path) -> None:
+def test_what_is_stored_already_is_priced_as_if_it_were_asked_for(experiment: Path) -> None:
     before = more(experiment, questions=20)
     edited(experiment, 'model = "mock"', 'model = "mock"\ntransport = "yes.py:Yes"')
     (experiment.parent / "yes.py").write_text(
@@ -111,7 +111,9 @@ def test_what_is_stored_already_changes_no_price(experiment: Path) -> None:
     with_carrier = load(experiment)
     jk.run(with_carrier, out="out", asking=unmarked)
     after = more(experiment, questions=20)
-    assert (after.question, after.answer) == pytest.approx((before.question, before.answer))
+    # Stored replies tell how long further ones are, and take nothing off the number of requests.
+    for now, then in ((after.question, before.question), (after.answer, before.answer)):
+        assert 0.7 * then < now <= then
 
 
 def test_several_answers_cost_as_much_each_as_one(experiment: Path) -> None:
