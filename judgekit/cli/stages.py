@@ -578,8 +578,12 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
     tables, labels, pools = [], dict[str, Any](), dict[str, Any]()
     for labeling, file in map(split_named, scores):
-        _refuse_wide(file)
-        tables.append(as_scores(file, labeling))
+        try:
+            tables.append(as_scores(file, labeling))
+        except DataError:
+            # Only of a file that is no table of scores: scores of trec_eval have no header, and are taken.
+            _refuse_wide(file)
+            raise
         found = made_in(Path(file))
         made = found.get("labels", {})
         pools |= found.get("pools", {})
@@ -601,7 +605,10 @@ def _refuse_wide(file: str) -> None:
     """Refuse a table with a row for each answer where the outcome is a table of its own."""
     from judgekit.data.files import column_names
 
-    columns = column_names(file, "scores")
+    try:
+        columns = column_names(file, "scores")
+    except DataError:
+        return  # a file of another form, which the error of its reader names
     if columns and columns.isdisjoint({"labeling", "measure", "value"}):
         raise UsageError(
             f"{file} has none of the columns labeling, measure and value. If it has a row for each answer and a column"

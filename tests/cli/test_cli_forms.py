@@ -38,6 +38,15 @@ def test_runs_and_qrels_are_no_scores(judgekit, folder):
         assert kind in judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2).err
 
 
+def test_scores_of_trec_eval_without_a_header_are_compared(judgekit, folder):
+    (folder / "x.eval").write_text("P_5\tq1\t0.5\nP_5\tq2\t0.4\nP_5\tall\t0.45\n")
+    (folder / "right.csv").write_text("query_id,value\nq1,1\nq2,0\n")
+    said = judgekit("compare", "--scores", "words=x.eval", "--quality", "right.csv")
+    assert said.code in (0, 1)
+    assert "words" in said.out
+    assert "row for each answer" not in said.err
+
+
 def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, folder, beir):
     assert judgekit("convert", "near.csv", "near.trec", code=0).out == "a run of 16 rows: near.trec\n"
     assert "is an input of this command" in judgekit("convert", "near.trec", "near.trec", code=2).err
