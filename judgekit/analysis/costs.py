@@ -160,6 +160,8 @@ def a_further_run(case: Case) -> Iterator[Claim]:
         # A price without its number of labels could not be checked.
         to_answer, to_label = (_in_unit(case, each, needed.unit) for each in (needed.by_answers, needed.by_labels))
         said = f"A new run takes at most {to_answer} to answer ({answers}), or {to_label} to label ({labels})."
+    elif case.kept is None and not case.background.quality:
+        said = f"A new run needs at most {answers}."  # *Keep* says that no labels are worth buying
     elif not case.background.quality:
         said = f"A new run needs at most {answers}; to label it instead needs at most {labels}."
     yield Claim("further run", said, against=ANSWERING, value=needed.labels, high=needed.labels, line="New run")

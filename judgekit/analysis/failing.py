@@ -45,10 +45,10 @@ def failing(case: Case) -> Iterator[Claim]:
                     sentence += f" The {series.name} labels that you have will do: buy none for this."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
-                # What knows the question only: the labels of all its documents, whatever a run returned.
+                # What knows the question only: the labels of all its documents.
                 often = ranged(_ranged(case, twin), times)
-                sentence += f" The mean of all {series.name} labels of a question, whatever a run returned, finds it"
-                sentence += f" {often} times"
+                sentence += f" A simpler score, the mean of all {series.name} labels of a question, is the same for"
+                sentence += f" every run and finds it {often} times"
                 more = (series.name, twin.name) in case.leads(FIND_QUESTIONS, [series, twin]).shown
                 sentence += ", which is shown to be fewer." if more else "."
             yield replace(claim, sentence=sentence, line="Failing")
