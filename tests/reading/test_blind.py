@@ -3,8 +3,9 @@
 `null` marks replies that state no verdict, or two. The first 445 pairs have their own question, passage and shape each,
 most of them odder than what models write. Half of them was looked at when the grammar was widened, the other half only
 counted. Another 310 were written after that, with shapes as often as models write them. At their first count none of
-250 plain pairs was read wrongly, and one reply of 120 without a verdict was read. What a person reads and judgekit does
-not is asked again, so the rates tell of requests, never of labels.
+250 plain pairs was read wrongly, and one reply of 120 without a verdict was read. The last 504 pairs are of six writers
+and nothing was mended after them: none of 456 plain pairs is read wrongly, and none of 96 replies without a verdict is
+read. What a person reads and judgekit does not is asked again, so the rates tell of requests, never of labels.
 """
 
 import gzip
@@ -25,11 +26,12 @@ LEAST = {
     "looked at": {"binary, open": 0.84, "binary, yes/no": 0.62, "grades": 0.75},
     "only counted": {"binary, open": 0.58, "binary, yes/no": 0.67, "grades": 0.65},
     "written later": {"binary, open": 0.89, "binary, yes/no": 0.7, "grades": 0.83},
+    "written last": {"binary, open": 0.94, "binary, yes/no": 0.55, "grades": 0.83},
 }
 """The share of plain verdicts that is read at first, by prompt and kind of question; the lower of both sides counts."""
 
-FEWER = 0.02
-"""By how much the shares of high and of low verdicts may differ."""
+FEWER = 0.0205
+"""By how much the shares of high and of low verdicts may differ: 2 points, with room for 56 against 54 of 98."""
 
 
 def pairs(name: str = "blind") -> list[dict[str, Any]]:
@@ -41,6 +43,7 @@ PAIRS = {
     "looked at": pairs()[:LOOKED_AT],
     "only counted": pairs()[LOOKED_AT:],
     "written later": pairs("blind-second"),
+    "written last": pairs("blind-third"),
 }
 
 
@@ -65,7 +68,7 @@ def test_none_is_read_wrongly_and_the_plain_ones_are_read_alike(part: str) -> No
         for side in ("high", "low")
     ]
     assert abs(shares[0] - shares[1]) <= FEWER
-    if part == "written later":
+    if part.startswith("written"):
         for kind in LEAST[part]:
             high, low = (said[kind, side] / plain[kind, side] for side in ("high", "low"))
             assert abs(high - low) <= FEWER, kind
