@@ -115,7 +115,8 @@ def test_killed_processes_raise_no_alarm_and_leave_at_most_a_batch_each_uncounte
             child.kill()
         said += [line for child in children for line in child.communicate()[0].splitlines(keepends=True)]
         assert set(said) == {"ready\n"}
-        counted = ever(tmp_path)
+        # Killed between the first rows and the first count, they leave no count, which is no alarm either.
+        counted = ever(tmp_path) if turn or noted(tmp_path / "cache.db") else 0
         assert notes_of(tmp_path) == []
         with closing(sqlite3.connect(tmp_path / "cache.db")) as rows:
             (stored,) = rows.execute("SELECT count(*) + (SELECT rows FROM Removed) FROM Cache").fetchone()
