@@ -9,6 +9,7 @@ verdict is not in the form that was asked for, as the next turn of the conversat
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -146,6 +147,8 @@ class Asker:
         # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
         # its end: a server that looks at the last turn alone must not judge nothing.
         quoted = usable(reply)
+        if self._ended_at_once(reply):
+            return self._after_line_break(values, sample)
         # Some servers spin in blanks under a constraint, whatever the room. So a verdict that came back cut or blank is
         # asked for without one; the identity stays. Where no verdict is asked for, the constraint is the user's wish.
         free = bool(self.prompt.output.form.options)
@@ -163,6 +166,19 @@ class Asker:
             return Request(self.endpoint, body, sample, again=True, constraint=more, free=free)
         return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
 
+    def _ended_at_once(self, outcome: Outcome) -> bool:
+        """Whether a base model that is asked for an answer began with the line break at which it is stopped."""
+        stops = self._ends.get("stop")
+        if stops is None or self.prompt.output.form.options or self._fields[0].get("stop") != stops:
+            return False
+        return isinstance(outcome, Reply) and outcome.finish_reason == "stop" and not outcome.text.strip()
+
+    def _after_line_break(self, values: Mapping[str, str], sample: int) -> Request:
+        """Return the request with what the model said, a line break, at the end of its text."""
+        fields = json.loads(self._templates[0].filled(values))
+        fields["prompt"] += "\n"
+        return Request(self.endpoint, canonical(fields), sample, again=True, constraint=self._held[0])
+
     def _once_more(self, values: Mapping[str, str]) -> str:
         """Return what is said to a model whose reply states no verdict."""
         again = self.prompt.output.form.again
@@ -179,6 +195,8 @@ class Asker:
         verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks) if self._asks_verdict else None
         if isinstance(verdict, Verdict):
             return False
+        if self._ended_at_once(outcome):
+            return True
         reply = usable(outcome)
         if isinstance(reply, Unread):
             cut = isinstance(outcome, Reply) and reply.status is Status.TRUNCATED

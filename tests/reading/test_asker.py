@@ -77,6 +77,32 @@ def test_a_base_model_is_stopped_behind_the_line_or_the_block_that_is_asked_for(
     assert stops == {name: ["\n"] if name in names[:3] else ["\n\n"] for name in names}
 
 
+def test_a_base_model_that_begins_with_a_line_break_is_asked_from_the_next_line_on() -> None:
+    base = replace(endpoint(), api="completions")
+    asker = Asker(base, load_prompt("answer-short"))
+    first = asker.request(VALUES)
+
+    def text(said: str, finish: str = "stop") -> Reply:
+        return Reply("k", json.dumps({"choices": [{"text": said, "finish_reason": finish}]}))
+
+    wave = next_wave([(asker, 2)], lambda: [VALUES], [text("")])
+    assert [(request.sample, request.again) for request in wave] == [(2, True)]
+    before, after = (json.loads(request.body) for request in (first, wave[0]))
+    assert after == {**before, "prompt": before["prompt"] + "\n"}
+    said = text("Paris")
+    assert merge_waves([text(""), said], [asker]) == ([said], [])
+    for settled in (text("Paris"), text("", "content_filter"), DOWN):
+        assert not asker.unsettled(settled)
+    # A chat model ends its reply itself; stops of the user's are kept; a verdict is asked for in other words.
+    assert not Asker(endpoint(), load_prompt("answer-short")).unsettled(reply("stop", ""))
+    assert not Asker(base, load_prompt("answer-short"), {"stop": ["###"]}).unsettled(text(""))
+    judge = Asker(base, load_prompt("binary"))
+    assert (
+        json.loads(judge.again(VALUES, text("")).body)["prompt"]
+        != json.loads(judge.request(VALUES).body)["prompt"] + "\n"
+    )
+
+
 def reply(finish: str, key: str = "k") -> Reply:
     return Reply(key, json.dumps({"choices": [{"message": {"content": key}, "finish_reason": finish}]}))
 
