@@ -85,7 +85,7 @@ def keeping(case: Case) -> Iterator[Claim]:
         said = f"For a new run, answer its questions: that costs {more} than labels."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += f" Exception: if it needs fewer than about {fewer:,} new labels, these cost less."
+            said += f" Exception: a new run that needs fewer than about {fewer:,} new labels is cheaper to label."
         yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 

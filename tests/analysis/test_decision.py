@@ -371,7 +371,7 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [30.0, 36.0]},
             "Keep the labels",
-            "that costs no more than labels. Exception: if it needs fewer than about 130 new labels, these",
+            "that costs no more than labels. Exception: a new run that needs fewer than about 130 new labels is",
             "4.68 to answer (39 new answers), or 4.80 to label",
         ),
         (
@@ -435,7 +435,7 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
     background = Background(costs=CHEAP, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert "For a new run, answer its questions: that costs no more than labels. Exception: if it" in lines["Keep"]
+    assert "For a new run, answer its questions: that costs no more than labels. Exception: a new run" in lines["Keep"]
     assert " To save requests, keep other instead, also for new runs: it needs fewer requests, and " in lines["Keep"]
 
 
