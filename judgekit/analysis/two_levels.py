@@ -44,7 +44,7 @@ def two_levels(case: Case) -> Iterator[Claim]:
         beside += f", the mean of all its labels of a question {correlation(twin.estimate.value('tau_b'))}"
     shown = (between, over) in case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).shown
     lead = f"{ranged(followers[between].r, correlation)}; {over} {ranged(followers[over].r, correlation)}"
-    useful = followers[between].r.low > 0
+    useful = followers[between].useful
     if shown and useful:
         then = (
             f"Between runs {between} is shown to follow more closely (r {lead}): choose runs by {between}, find"

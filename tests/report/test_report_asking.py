@@ -112,3 +112,14 @@ def test_the_page_shows_the_request_behind_a_reply(opened):
     asked = json.loads(body(make_backing(3).queries["q1"], *make_backing(3).docs.get(["q1-d0"])))
     assert said == asked["messages"][0]["content"]
     assert '"temperature":0' in browser.run("document.querySelector('.request').textContent")
+
+
+@given(st.lists(st.tuples(words, words, words), min_size=2, max_size=4))
+def test_every_request_put_together_is_that_of_its_labeler(texts):
+    requests = Requests({"judge": body})
+    for question, title, text in texts:
+        query, doc = Query("q", question), Doc("d", text, title)
+        kept = requests.of("judge", query, doc)
+        shown = requests.kept[kept] if isinstance(kept, int) else kept
+        said = json.loads(body(query, doc))["messages"][0]["content"]
+        assert written(shown["messages"][0]["content"], query, doc) == said
