@@ -58,7 +58,7 @@ def read_ratings_of(
 
     Args:
         files: of ratings.
-        collection: queries, of which the experiment may take some only, and runs.
+        collection: queries and runs; the experiment may take some of the queries only.
         depths: of the answers.
         model: that answered, where the file does not say.
         outcome: the outcome as declared: its scale, and the column of imported answers that holds it.

@@ -2,7 +2,7 @@
 
 People rate the answers of all runs to n questions, drawn at random from N; a labeling scores the answers to all N. Then
 the quality of a run is what `judgekit.analysis.graded` makes of both. Only the draw lets n questions speak for N: where
-nobody says that it was random, the rated questions decide alone.
+nothing says that it was random, the rated questions decide alone.
 """
 
 from __future__ import annotations

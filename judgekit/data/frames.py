@@ -163,7 +163,7 @@ def _as_pandas(source: Any) -> Any:
     try:
         return table.to_pandas()
     except pa.ArrowNotImplementedError:
-        # Lists of polars hold views of texts, of which Arrow makes Python's objects only.
+        # Lists of polars hold views of texts, which Arrow can only make into Python's objects.
         return pd.DataFrame(table.to_pydict())
 
 

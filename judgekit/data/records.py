@@ -45,7 +45,7 @@ class DataRecord(NamedTuple):
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
-    # Python would keep the last of two equal keys in silence.
+    # Python would silently keep the last of two equal keys.
     if len(fields) != len(pairs):
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {key!r} appears twice")

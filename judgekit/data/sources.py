@@ -136,7 +136,7 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
 
 
 class NoHeader(DataError):
-    """Rows of three cells, of which nobody says what the number is."""
+    """Rows of three cells; nothing says what the number is."""
 
 
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:

@@ -218,7 +218,7 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} of the line is not UTF-8{_encoding_of(raw, error.start)}"
                 raise DataError(reason, path, number) from error
-            # Databases and C programs end a text there, and the rest would be lost in silence.
+            # Databases and C programs end a text there, and the rest would silently be lost.
             if "\0" in text:
                 raise DataError("holds a NUL character", path, number)
             if number == 1:
