@@ -54,7 +54,7 @@ Floats = npt.NDArray[np.float64]
 
 HERE: Final = Path(__file__).resolve().parent
 TABLE: Final = HERE / "decision.csv"
-PAGE: Final = HERE.parent / "docs" / "statistics.md"
+PAGE: Final = HERE / "simulations.md"
 ROWS: Final = HERE / "build" / "decision_rows.csv"
 LABELINGS: Final = ("words", "judge", "own", "strong")
 NOISE: Final = (2.5, 1.5, 1.1, 0.8)

@@ -1,6 +1,6 @@
 """How often corrected values cover the truth, and how often people's labels decide wrongly: a simulation.
 
-python benchmarks/people_simulation.py       # prints the tables of docs/statistics.md, about five minutes
+python benchmarks/people_simulation.py       # prints the tables of benchmarks/simulations.md, about five minutes
 """
 
 from __future__ import annotations

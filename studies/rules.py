@@ -1,6 +1,6 @@
 """The rules that the decision rests on, run on public tables: TREC DL 2021, the studies' configurations, BioASQ.
 
-    STUDIES=DIR python -m studies.rules [NAME …]      # writes the tables of docs/statistics.md, or those that are named
+    STUDIES=DIR python -m studies.rules [NAME …]      # writes the tables of studies/rules.md, or those that are named
 
 Simulations know the truth, these tables do not. So each rule is held against what is known: people's judgments of the
 whole pool, runs or questions that were set aside, or the same table with something taken away or turned round.
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -41,7 +42,7 @@ from studies.source import SourceError, paths, trec
 Floats = npt.NDArray[np.float64]
 
 MEASURES: Final = ("P@5", "RR", "nDCG@5")
-PLACE: Final = page.DOCS / "statistics.md"
+PLACE: Final = Path(__file__).with_suffix(".md")
 SEED: Final = 1
 DRAWS: Final = 12
 RESAMPLES: Final = 200

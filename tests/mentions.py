@@ -43,7 +43,7 @@ FOREIGN = {
 READ = (
     "docs/*.md", "docs/*.py", "notebooks/*.ipynb", "examples/**/*.md", "examples/**/*.py", "examples/**/*.toml",
     "examples/**/*.yml", "judgekit/**/*.py", "judgekit/**/*.md", "judgekit/**/*.toml", "prompts/*", "benchmarks/*.md",
-    "benchmarks/*.py", "studies/*.py", "findings/*.md", ".github/**/*.yml",
+    "benchmarks/*.py", "studies/*.md", "studies/*.py", "findings/*.md", ".github/**/*.yml",
 )  # fmt: skip
 """The files that tell people of judgekit, beside some at the top."""
 

@@ -37,7 +37,7 @@ def test_intervals_cover_the_truth(simulation, monkeypatch, level, runs, replica
 
 def test_the_page_says_what_was_measured(simulation):
     measured = pd.read_csv(SCRIPT.with_name("coverage.csv"))
-    page = (SCRIPT.parents[1] / "docs" / "statistics.md").read_text()
+    page = SCRIPT.with_name("simulations.md").read_text()
     for (level, runs), part in measured.groupby(["level", "runs"]):
         where = level if level == "query" else f"{level}, {runs} runs"
         within = part["coverage"].between(0.93, 0.97).mean()
