@@ -13,15 +13,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judgekit.answering import (
-    answer_modes,
-    answer_stage,
-    answers_asked,
-    answers_made,
-    build_answerings,
-    import_answers,
-    passages_of,
-)
 from judgekit.answers.quality import AnswerMetric
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
@@ -142,6 +133,16 @@ def answer(
     Raises:
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
     """
+    from judgekit.answering import (
+        answer_modes,
+        answer_stage,
+        answers_asked,
+        answers_made,
+        build_answerings,
+        import_answers,
+        passages_of,
+    )
+
     # One number is what most people have, and a list of one looks like a riddle in a notebook.
     named_depths = {depths} if isinstance(depths, int) else set(depths)
     # 0 is the control, without documents; it is no depth of a list.

@@ -13,8 +13,6 @@ from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import SCORES
 from judgekit.errors import UsageError
-from judgekit.labelers.base import Label
-from judgekit.labelling import frame_of
 
 if TYPE_CHECKING:
     from judgekit.metrics import Evaluation, Measure
@@ -59,21 +57,24 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     # Of one run a fusion is the run itself, which would be no control.
     if len(collection.runs) < 2:
         return SCORES.empty()
-    made: dict[str, list[Label]] = {RETRIEVER: [], LENGTH: []}
+    made: dict[str, list[tuple[str, str, float]]] = {RETRIEVER: [], LENGTH: []}
     for query_id, doc_ids in collection.pooled():
         fused = dict.fromkeys(doc_ids, 0.0)
         for run in collection.runs:
             for rank, doc_id in enumerate(run.top(query_id, collection.depth), 1):
                 fused[doc_id] += 1 / (_FUSION + rank)
         ranked = sorted(doc_ids, key=lambda doc_id: (-fused[doc_id], doc_id))
-        made[RETRIEVER] += [Label(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
+        made[RETRIEVER] += [(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
         docs = list(collection.docs.get(doc_ids))
         # Scaled by question: lengths are compared between the passages of one question only.
         longest = max([1, *(len(doc.text) for doc in docs)])
-        made[LENGTH] += [Label(query_id, doc.doc_id, len(doc.text) / longest) for doc in docs]
+        made[LENGTH] += [(query_id, doc.doc_id, len(doc.text) / longest) for doc in docs]
     given = Measure(measure)
     gain = Measure(replace(given.spec, name="nDCG", params=()))
-    labelings = [Labeling(name, Scale("unit"), frame_of(labels)) for name, labels in made.items()]
+    labelings = []
+    for name, labels in made.items():
+        frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
+        labelings.append(Labeling(name, Scale("unit"), frame))
     return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
 
 

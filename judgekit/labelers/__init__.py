@@ -1,3 +1,1 @@
-"""The labelers, one file each, and how they are built from their spellings."""
-
-from judgekit.labelers import containment, human, judge, needed, provenance, rerank, utility  # noqa: F401 - each enters the list
+"""The labelers, one file each, called as its kind: `judgekit.catalog` finds them there."""
