@@ -31,7 +31,7 @@ from judgekit.data.documents import Queries, Unit
 from judgekit.data.frames import AsDocs, AsQueries
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
-from judgekit.data.tables import ALL, QUALITY, RATINGS, SAMPLES, UNDECLARED
+from judgekit.data.tables import ALL, QUALITY, RATINGS, SAMPLES, UNDECLARED, NotedTable
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.labelers.made import costs_of, endpoint_record
 from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
@@ -52,9 +52,10 @@ def read_ratings_of(
     outcome: DeclaredOutcome | None = None,
     imported: Iterable[tuple[Path, str | None]] = (),
     queries: Iterable[str] = (),
-    notes: list[str] | None = None,
-) -> pd.DataFrame | None:
+) -> NotedTable | None:
     """Read ratings of answers about the collection's runs, from files of their own and beside imported answers.
+
+    The notes say what is to be known of the files; None where nothing is rated.
 
     Args:
         files: of ratings.
@@ -64,9 +65,13 @@ def read_ratings_of(
         outcome: the outcome as declared: its scale, and the column of imported answers that holds it.
         imported: files of answers, each with its run where the rows do not say: ratings are columns of `RATED`.
         queries: ids of all questions: a rating of another one is an error.
-        notes: filled with what is to be known of the files.
     """
-    tables = [(file, read_ratings(file, model=model, outcome=outcome, notes=notes)) for file in files]
+    tables: list[tuple[Path, pd.DataFrame]] = []
+    notes: list[str] = []
+    for file in files:
+        rated = read_ratings(file, model=model, outcome=outcome)
+        tables.append((file, rated.table))
+        notes += rated.notes
     for file, run in imported:
         beside = read_ratings_beside(file, run, model, outcome)
         if beside is not None:
@@ -89,7 +94,7 @@ def read_ratings_of(
             raise UsageError(
                 f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}"
             )
-    return ratings[ratings["query_id"].isin(list(collection.queries))]
+    return NotedTable(ratings[ratings["query_id"].isin(list(collection.queries))], tuple(notes))
 
 
 def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set[str]) -> None:

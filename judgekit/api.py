@@ -18,7 +18,17 @@ from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
 from judgekit.context import context_of
 from judgekit.data.checks import own_documents
-from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.frames import (
+    AsDocs,
+    AsLabelings,
+    AsQueries,
+    AsRuns,
+    as_docs,
+    as_labelings,
+    as_queries,
+    as_runs,
+    noted_runs,
+)
 from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.result_files import ResultFiles
@@ -222,15 +232,16 @@ def score(
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
     """
-    from judgekit.metrics import evaluate, parse_measures, peer, suited
+    from judgekit.metrics import evaluate, peer, read_measures, suited
 
-    notes: list[str] = []
     other = None if like is None else peer(like)
-    ranked = as_runs(runs, notes, drop_self=drop_self or (other is not None and other.drop_self))
+    read = noted_runs(runs, drop_self=drop_self or (other is not None and other.drop_self))
+    ranked = read.runs
     if other is not None:
         ranked = [run.with_ties(other.ties) for run in ranked]
     collection = None if docs is None else as_docs(docs)
-    wanted = parse_measures(measures, notes=notes)
+    wanted, taken = read_measures(measures)
+    notes = [*read.notes, *taken]
     made = as_labelings(labelings, scales)
     for run in ranked:
         notes += own_documents(run, made)

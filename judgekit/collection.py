@@ -11,7 +11,7 @@ from typing import Final
 
 from judgekit.data.checks import check_runs, own_documents, twins
 from judgekit.data.documents import Docs, Fields, Queries
-from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
+from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, noted_runs
 from judgekit.data.pooled import counts_of
 from judgekit.data.retrieving import holds_ids, ranked, results, retrievers_of
 from judgekit.data.runs import Run, pool
@@ -91,7 +91,6 @@ class Collection:
         """
         if depth < 1:
             raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
-        notes: list[str] = []
         asked = retrievers_of(runs)
         if asked:
             queries = as_queries(queries)
@@ -102,7 +101,9 @@ class Collection:
         if docs is None:
             raise UsageError("docs is missing: only retrievers given as runs bring their documents")
         # Cut first: what lies below the pool need not be in the collection.
-        given = [run.cut(depth) for run in as_runs(runs, notes, drop_self=drop_self)]
+        read = noted_runs(runs, drop_self=drop_self)
+        given = [run.cut(depth) for run in read.runs]
+        notes = [*read.notes]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)
         # One file under two names would pass for two retrievers that are equally good.

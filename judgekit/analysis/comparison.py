@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -244,7 +243,10 @@ class _Comparing:
         scores, quality = self._without_unanswerable(scores, quality)
         self.scored = scores
         one_mode = of_mode(quality, self.mode)
-        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.notes, self.questions)
+        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.questions)
+        # Reading its panels adds to its warnings, in the order in which all are told.
+        inputs.warnings[:0] = self.notes
+        self.notes = inputs.warnings
         self._merge_background(inputs.rows)
         plan = inputs.plan(self._depths, self.pairing)
         if inputs.means_only and len(inputs.runs) < 2:
@@ -311,9 +313,11 @@ class _Comparing:
                     raise UsageError(f"{_expected('scores')}; got {type(table).__name__}")
             given_scores = [as_scores(table, labeling) for labeling, table in given_scores.items()]
         scores = _table(given_scores, as_scores, "scores")
-        quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
+        quality = _table(given_quality, self._read_ratings, "quality")
         _check_order(scores, quality)
-        quality = where_ok(scaled(quality, self.outcome, notes=self.notes))
+        on_unit = scaled(quality, self.outcome)
+        self.notes += on_unit.notes
+        quality = where_ok(on_unit.table)
         if given_wide:
             self.directions.check([*self.lower, *scores["labeling"], *named(quality)["metric"]])
         else:
@@ -335,6 +339,12 @@ class _Comparing:
             self.groups = _named_by("groups", column, self.background.groups, both)
         self._find_questions(both, parted=parted)
         return scores, at_every_depth(quality, scores, self._depths)
+
+    def _read_ratings(self, path: str | Path) -> pd.DataFrame:
+        """Read quality from a file."""
+        rated = read_ratings(path, outcome=self.outcome)
+        self.notes += rated.notes
+        return rated.table
 
     def _find_directions(self, scores: pd.DataFrame, quality: pd.DataFrame) -> None:
         """Find out which labelings, and whether the outcome, are better where they are lower."""
@@ -425,7 +435,7 @@ class _Comparing:
         only = self.only | {"metrics": [cell.metric], "models": [cell.model], "measures": [*fitting, cell.measure]}
         tables = []
         for mode, rows in on_common_questions(quality, cell).items():
-            inputs = Inputs.read(scores, rows, only, self.background.lower, [], self.questions)
+            inputs = Inputs.read(scores, rows, only, self.background.lower, self.questions)
             collector = self._collector(inputs, cell, pairs=False)
             collector.work_out(inputs.plan([cell.depth], self.pairing))
             tables.append(collector.tables()[0].assign(mode=mode))

@@ -333,13 +333,13 @@ class Inputs:
         quality: pd.DataFrame,
         only: Only,
         lower: Collection[str],
-        warnings: list[str],
         questions: Mapping[str, str] | None = None,
     ) -> Inputs:
-        """Check both tables, keep what was asked for, and code it; what users should know goes to the warnings.
+        """Check both tables, keep what was asked for, and code it; what users should know stands in the warnings.
 
         ``questions`` says which rows are one question, by query id; by default each is one of its own.
         """
+        warnings: list[str] = []
         held = {"score": scores, "quality": quality}
         means = [name for name, table in held.items() if _has_means_only(table)]
         means_only = bool(means)
@@ -371,9 +371,11 @@ class Inputs:
                 "the quality table has no row about a run at a depth of at least 1, so there is no answer"
                 " quality to predict"
             )
-        runs = _shared(score, answer, "run", warnings, only.get("runs"))
+        runs = _shared(score, answer, "run")
+        warnings += _excluded(score, answer, "run", only.get("runs"))
         score, answer = score[score["run"].isin(runs)], answer[answer["run"].isin(runs)]
-        queries = _shared(score, answer, "query_id", warnings)
+        queries = _shared(score, answer, "query_id")
+        warnings += _excluded(score, answer, "query_id")
         unanswered = sorted(set(score["query_id"].unique()) - set(queries))
         score = score[score["query_id"].isin(queries)]
         labelings = sorted(score["labeling"].unique())
@@ -381,7 +383,8 @@ class Inputs:
         coded: dict[str, MeasureScores] = {}
         for spelled, of_measure in score.groupby("measure"):
             measure = str(spelled)
-            coded[measure] = _coded_scores(of_measure, axes, measure, lower, warnings)
+            coded[measure], absences = _coded_scores(of_measure, axes, measure, lower)
+            warnings += absences
         measures = sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))
         closed_book: dict[tuple[str, str], Floats] = {}
         for (metric, model, _), values in _by_answers(closed, [ALL], queries).items():
@@ -563,10 +566,8 @@ def where_ok(answer: pd.DataFrame) -> pd.DataFrame:
     return answer.assign(value=answer["value"].where(answer["status"].isin(["", Status.OK.value])))
 
 
-def _shared(
-    scores: pd.DataFrame, quality: pd.DataFrame, column: str, warnings: list[str], asked: Collection[str] | None = None
-) -> list[str]:
-    """Return what both tables are about; a warning says what only one of them has."""
+def _shared(scores: pd.DataFrame, quality: pd.DataFrame, column: str) -> list[str]:
+    """Return the runs or questions that both tables are about."""
     scored, rated = set(scores[column].unique()), set(quality[column].unique())
     common = scored & rated
     noun = "run" if column == "run" else "question"
@@ -575,17 +576,26 @@ def _shared(
             f"no {noun} has both scores and quality: the scores are about {_some(scored)}, the quality is about"
             f" {_some(rated)}"
         )
-    alone = {"quality but no scores": rated - common}
+    if column == "run":
+        _refuse_unscored(quality, rated - common, scored)
+    return sorted(common)
+
+
+def _excluded(
+    scores: pd.DataFrame, quality: pd.DataFrame, column: str, asked: Collection[str] | None = None
+) -> Iterator[str]:
+    """Yield a sentence for the runs or questions that only one of the tables has."""
+    scored, rated = set(scores[column].unique()), set(quality[column].unique())
+    alone = {"quality but no scores": rated - scored}
     # Which questions have no quality is said with those that lack it for some runs.
     if column == "run":
-        alone["scores but no quality"] = scored - common
-        _refuse_unscored(quality, alone["quality but no scores"], scored)
+        alone["scores but no quality"] = scored - rated
+    noun = "run" if column == "run" else "question"
     for lacking, names in alone.items():
         left_out = names if asked is None else names.intersection(asked)
         # Runs that were not asked for are not missed.
         if left_out:
-            warnings.append(f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded.")
-    return sorted(common)
+            yield f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded."
 
 
 def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: Collection[str]) -> None:
@@ -602,9 +612,9 @@ def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: C
 
 
 def _coded_scores(
-    rows: pd.DataFrame, axes: Mapping[str, Sequence[str]], name: str, lower: Collection[str], warnings: list[str]
-) -> MeasureScores:
-    """Return the scores of one measure; add to the warnings which rows the table lacks."""
+    rows: pd.DataFrame, axes: Mapping[str, Sequence[str]], name: str, lower: Collection[str]
+) -> tuple[MeasureScores, list[str]]:
+    """Return the scores of one measure, and which rows the table lacks, a sentence for each labeling."""
     known = known_measure(name)
     turned = name in lower or (known is not None and known.lower_is_better)
     sign = -1 if turned else 1
@@ -622,13 +632,14 @@ def _coded_scores(
     scored = np.isfinite(values).any(axis=1, keepdims=True)
     # Where a labeling scores no run on a question, it more likely does not apply than that all rows are missing.
     absent &= scored & (coded["applies"] != 0) & ~(low < high)
+    absences: list[str] = []
     if absent.any():
         least, most = -np.inf, np.inf
         if known is not None and known.definition.low is not None and known.definition.high is not None:
             least, most = sorted((sign * known.definition.low, sign * known.definition.high))
         low[absent], high[absent] = least, most
-        warnings += _absences(absent, axes, bounded=bool(np.isfinite(least)))
-    return MeasureScores(values, low, high, asked=np.asarray(there.any(axis=0)))
+        absences += _absences(absent, axes, bounded=bool(np.isfinite(least)))
+    return MeasureScores(values, low, high, asked=np.asarray(there.any(axis=0))), absences
 
 
 def _applies(rows: pd.DataFrame) -> Bools:

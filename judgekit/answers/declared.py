@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.answers.pairs import holds_pairs, refuse_misnamed, wins
-from judgekit.data.tables import RATINGS, UNDECLARED, UP
+from judgekit.data.tables import RATINGS, UNDECLARED, UP, NotedTable
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale
 
@@ -27,22 +27,17 @@ UNIT: Final = OutcomeScale.parse("unit")
 _THUMBS: Final = OutcomeScale.parse("thumbs")
 
 
-def scaled(
-    table: pd.DataFrame,
-    outcome: DeclaredOutcome | None = None,
-    path: str | Path | None = None,
-    notes: list[str] | None = None,
-) -> pd.DataFrame:
+def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: str | Path | None = None) -> NotedTable:
     """Return quality or ratings with all values on 0 to 1, column ``scale`` ``unit``; the one place that does so.
 
     The scale of a metric is that of its column ``scale``, else the declared one, if it is the outcome or the only
-    metric. Without either, words are thumbs, and numbers must already lie within 0 and 1.
+    metric. Without either, words are thumbs, and numbers must already lie within 0 and 1. The notes say which metrics
+    are left out, since their scale is not known.
 
     Args:
         table: columns of `RATINGS`; an index named ``line`` holds the lines of the file.
         outcome: the declared outcome.
         path: the file, for messages.
-        notes: filled with a sentence for each metric that is left out, since its scale is not known.
 
     Raises:
         DataError: a value lies outside its scale, a word stands among numbers, or no scale is known; with the line.
@@ -50,8 +45,9 @@ def scaled(
     """
     wanted = outcome or DeclaredOutcome()
     refuse_misnamed([str(name) for name in table.columns], path)
+    notes: tuple[str, ...] = ()
     if holds_pairs(table):
-        table = wins(table, path, wanted.cluster, notes)
+        table, notes = wins(table, path, wanted.cluster)
     table = filled(RATINGS.check(table, path, _lines_of(table)), "metric", RATING)
     metrics = list(dict.fromkeys(table["metric"]))
     chosen = wanted.outcome
@@ -74,11 +70,10 @@ def scaled(
         parts.append(rows.assign(value=values, scale=UNIT.name))
     if left_out and not parts:
         raise left_out[0]
-    if notes is not None:
-        notes += [f"Left out: {error.reason}." for error in left_out]
+    notes = (*notes, *(f"Left out: {error.reason}." for error in left_out))
     if parts:
-        return pd.concat(parts)
-    return table.assign(value=0.0, scale=UNIT.name)
+        return NotedTable(pd.concat(parts), notes)
+    return NotedTable(table.assign(value=0.0, scale=UNIT.name), notes)
 
 
 def turned(table: pd.DataFrame, column: str, names: Collection[str]) -> pd.DataFrame:

@@ -19,7 +19,19 @@ from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import column_names, read_table
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, PAIRED, PAIRS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, Status, Table
+from judgekit.data.tables import (
+    ANSWERS,
+    PAIRED,
+    PAIRS,
+    QUALITY,
+    RATED,
+    RATINGS,
+    SAMPLES,
+    UNDECLARED,
+    NotedTable,
+    Status,
+    Table,
+)
 from judgekit.errors import DataError
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
@@ -205,35 +217,28 @@ def _answer(raw: str | None) -> Answer:
     return Answer("", Status.FAILED, raw, "the imported answer is empty")
 
 
-def read_ratings(
-    path: str | Path,
-    *,
-    model: str = UNDECLARED,
-    outcome: DeclaredOutcome | None = None,
-    notes: list[str] | None = None,
-) -> pd.DataFrame:
+def read_ratings(path: str | Path, *, model: str = UNDECLARED, outcome: DeclaredOutcome | None = None) -> NotedTable:
     """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1.
 
-    ``notes`` is filled with what is to be known: metrics that are left out, comparisons that follow the order.
+    The notes name metrics that are left out, and say whether comparisons follow the order.
     """
-    cluster = None if outcome is None else outcome.cluster
-    return _ratings(named(read_rated(path, cluster, notes), model=model), outcome, path, notes)
+    rated = read_rated(path, None if outcome is None else outcome.cluster)
+    ratings = _ratings(named(rated.table, model=model), outcome, path)
+    return NotedTable(ratings.table, rated.notes + ratings.notes)
 
 
-def read_rated(path: str | Path, cluster: str | None = None, notes: list[str] | None = None) -> pd.DataFrame:
+def read_rated(path: str | Path, cluster: str | None = None) -> NotedTable:
     """Read a table of ratings as it is; of answers compared two by two what each won, see `judgekit.answers.pairs`."""
     columns = column_names(path, "ratings of answers")
     refuse_misnamed(sorted(columns), path)
     if columns >= PAIRED:
-        return wins(read_table(PAIRS, path, numbered=True), path, cluster, notes)
-    return read_table(RATINGS, path, numbered=True)
+        return wins(read_table(PAIRS, path, numbered=True), path, cluster)
+    return NotedTable(read_table(RATINGS, path, numbered=True))
 
 
-def _ratings(
-    table: pd.DataFrame, outcome: DeclaredOutcome | None, path: str | Path | None, notes: list[str] | None = None
-) -> pd.DataFrame:
+def _ratings(table: pd.DataFrame, outcome: DeclaredOutcome | None, path: str | Path | None) -> NotedTable:
     """Return ratings on 0 to 1, each with its status, sorted; a line that is wrong is named."""
-    table = scaled(table, outcome, path, notes)
+    table, notes = scaled(table, outcome, path)
     if "status" not in table.columns:
         # Nobody pressed a thumb: that is missing, and no thumb down.
         unrated = table["value"].isna()
@@ -249,7 +254,7 @@ def _ratings(
     # Several people may rate one answer only where a column says who they are.
     if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
-    return table.sort_values(keys, kind="stable")
+    return NotedTable(table.sort_values(keys, kind="stable"), notes)
 
 
 def read_ratings_beside(
@@ -270,7 +275,7 @@ def read_ratings_beside(
         metric = RATING if column == "value" else column
         parts.append(table[kept].assign(value=table[column], metric=metric))
     if parts:
-        return _ratings(pd.concat(parts), outcome, path)
+        return _ratings(pd.concat(parts), outcome, path).table
     return None
 
 
@@ -295,7 +300,7 @@ def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | N
         DataError: the file holds no such table, or a word stands among numbers that are no thumbs.
     """
     if not beside_answers:
-        ratings = named(read_rated(source))
+        ratings = named(read_rated(source).table)
         return {
             str(metric): likely_scale(rows, str(metric), source)
             for metric, rows in ratings.groupby("metric", sort=False)
@@ -310,7 +315,7 @@ def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | N
 
 def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int]) -> pd.DataFrame:
     """Return a table of ratings with all columns of a quality table."""
-    table = _placed(named(scaled(table)), "run", runs, QUALITY)
+    table = _placed(named(scaled(table).table), "run", runs, QUALITY)
     return QUALITY.check(_placed(table, "depth", depths, QUALITY))
 
 

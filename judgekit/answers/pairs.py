@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS
+from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS, NotedTable
 from judgekit.errors import DataError, nearest
 
 WINS: Final = "wins"
@@ -47,19 +47,15 @@ def refuse_misnamed(columns: Collection[str], path: str | Path | None = None) ->
     )
 
 
-def wins(
-    table: pd.DataFrame,
-    path: str | Path | None = None,
-    cluster: str | None = None,
-    notes: list[str] | None = None,
-) -> pd.DataFrame:
+def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | None = None) -> NotedTable:
     """Return the share of its comparisons that each run's answer won, as ratings on the scale unit.
+
+    What is to be known of the comparisons stands in the notes.
 
     Args:
         table: columns of `PAIRS`; an index named ``line`` holds the lines of the file. A blank winner says nothing.
         path: the file, for messages.
         cluster: the column that says who compared, where each person's shares are to stand apart.
-        notes: filled with what is to be known of the comparisons.
 
     Raises:
         DataError: a winner is none of the two, a run meets itself, or two lines contradict each other; with the line.
@@ -79,13 +75,11 @@ def wins(
             key = (row["query_id"], run, _metric(row), *(row[name] for name in kept))
             won[key].append(value)
             places.setdefault(key, line)
-    if notes is not None:
-        notes += compared.notes()
     rated = pd.DataFrame([*won], columns=["query_id", "run", "metric", *kept])
     rated = rated.assign(value=[sum(values) / len(values) for values in won.values()], scale="unit")
     if lines:
         rated.index = pd.Index([places[key] for key in won], name="line")
-    return RATINGS.check(rated, path)
+    return NotedTable(RATINGS.check(rated, path), tuple(compared.notes()))
 
 
 def _metric(row: Mapping[Any, Any]) -> str:

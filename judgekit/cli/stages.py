@@ -290,15 +290,14 @@ def score(
     from judgekit.data.runs import Ties
     from judgekit.data.sources import located
     from judgekit.data.trec import read_qrels, read_run
-    from judgekit.metrics import evaluate, foreign, parse_measures, peer, suited
+    from judgekit.metrics import evaluate, foreign, peer, read_measures, suited
 
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
         check_out(out, table=True)
     if baseline is None and (queries is not None or groups is not None):
         raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
-    taken: list[str] = []
-    wanted = parse_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]), notes=taken)
+    wanted, taken = read_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]))
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     with noting_reads() as read:
@@ -593,8 +592,9 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     left_out: list[str] = []
     rated, answers = [], dict[str, Any]()
     for path in quality:
-        table = read_ratings(path, outcome=outcome, notes=left_out)
-        rated.append(at_every_depth(table, scored, None))
+        ratings = read_ratings(path, outcome=outcome)
+        left_out += ratings.notes
+        rated.append(at_every_depth(ratings.table, scored, None))
         answers |= made_in(path).get("answers", {})
     answered = pd.concat(rated, ignore_index=True)
     answered.attrs[MADE] = {"answers": answers}

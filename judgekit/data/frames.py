@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -98,31 +98,52 @@ def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     return isinstance(source, str | Path)
 
 
-def as_runs(source: AsRuns, notes: list[str] | None = None, *, drop_self: bool = False) -> list[Run]:
-    """Return runs from any form that people hold them in; ``notes`` is filled with what looks wrong in them.
+def as_runs(source: AsRuns, *, drop_self: bool = False) -> list[Run]:
+    """Return runs from any form that people hold them in (see the message of the error).
 
     With ``drop_self`` documents that are the query itself are left out.
     """
-    runs = []
+    return [_as_run(held, given, drop_self=drop_self) for held, given in _several(source, Run, _RUNS)]
+
+
+class NotedRuns(NamedTuple):
+    """Runs, and what looks wrong in them, a sentence each."""
+
+    runs: list[Run]
+    notes: tuple[str, ...]
+
+
+def noted_runs(source: AsRuns, *, drop_self: bool = False) -> NotedRuns:
+    """Return the same as `as_runs`, with what looks wrong."""
+    runs: list[Run] = []
+    notes: list[str] = []
     for held, given in _several(source, Run, _RUNS):
-        name = given or _name_of(held, "run")
-        if isinstance(held, Run):
-            run = _named(held, name)
-        elif isinstance(held, str | Path):
-            run = read_run(held, given)
-        else:
-            held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
-            # Read as one run, the lists of several would be mixed by their scores.
-            if "run" in held and held["run"].nunique() > 1:
-                raise UsageError(
-                    f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
-                    " its name, {name: rows for name, rows in table.groupby('run')}"
-                )
-            run = Run.from_frame(held, name)
-        runs.append(run.without_own() if drop_self else run)
-        if notes is not None and not isinstance(held, Run):
+        if not isinstance(held, Run | str | Path):
+            held = _rows(held, "run", _ONE_RUN, f"run {given or _name_of(held, 'run')!r}")
+        run = _as_run(held, given, drop_self=drop_self)
+        runs.append(run)
+        if not isinstance(held, Run):
             notes += contradictions({run.name: held})
-    return runs
+    return NotedRuns(runs, tuple(notes))
+
+
+def _as_run(held: Any, given: str | None, *, drop_self: bool) -> Run:
+    """Return one run under the name that was given for it, or its own."""
+    name = given or _name_of(held, "run")
+    if isinstance(held, Run):
+        run = _named(held, name)
+    elif isinstance(held, str | Path):
+        run = read_run(held, given)
+    else:
+        rows = _rows(held, "run", _ONE_RUN, f"run {name!r}")
+        # Read as one run, the lists of several would be mixed by their scores.
+        if "run" in rows and rows["run"].nunique() > 1:
+            raise UsageError(
+                f"the table of run {name!r} holds {rows['run'].nunique()} runs, by its column 'run': give each by"
+                " its name, {name: rows for name, rows in table.groupby('run')}"
+            )
+        run = Run.from_frame(rows, name)
+    return run.without_own() if drop_self else run
 
 
 def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None = None) -> list[Labeling]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,13 @@ def id_problem(text: str) -> str | None:
     if _UNFIT.search(text):
         return f"{text!r} holds white space, which a TREC file cannot hold"
     return None
+
+
+class NotedTable(NamedTuple):
+    """A table as it was read, and what is to be known of it, a sentence each."""
+
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
 
 
 class Status(StrEnum):

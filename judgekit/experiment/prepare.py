@@ -28,7 +28,7 @@ from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
 from judgekit.data.questions import PARTED, Repeats, joined, questions_of, repeats_of
 from judgekit.data.streams import note_read
-from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED
+from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED, NotedTable
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
@@ -141,9 +141,10 @@ def prepare(
     weights = _taken(config, everything)
     if len(weights) < len(everything):
         collection = collection.only(weights)
-    notes: list[str] = []
-    ratings = _ratings(config, collection, everything, notes)
-    collection = replace(collection, notes=(*collection.notes, *notes))
+    rated = _ratings(config, collection, everything)
+    if rated is not None:
+        collection = replace(collection, notes=(*collection.notes, *rated.notes))
+    ratings = None if rated is None else rated.table
     # Labelers before the outcome: existing labels may be what stands in the place of answers.
     labelers, resources = labelers_of(config, collection.docs)
     collection = replace(collection, notes=(*collection.notes, *misplaced_by(labelers, collection)))
@@ -215,7 +216,7 @@ def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> d
         raise DataError(f"{error.reason} ([analysis] {key})", config.resolve(config.data.queries)) from None
 
 
-def _ratings(config: Config, collection: Collection, queries: Iterable[str], notes: list[str]) -> pd.DataFrame | None:
+def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> NotedTable | None:
     """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
     answers = config.answers
     with located(config.path, "answers.ratings"):
@@ -227,7 +228,6 @@ def _ratings(config: Config, collection: Collection, queries: Iterable[str], not
             outcome=answers.declared,
             imported=_imported(config),
             queries=queries,
-            notes=notes,
         )
 
 

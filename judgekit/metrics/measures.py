@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -230,15 +230,23 @@ def _with_cutoffs(text: str) -> str:
     return _CUTS.sub(lambda cut: " ".join(f"{cut[1]}_{k}" for k in cut[2].split(",")), text)
 
 
-def parse_measures(
-    given: str | Iterable[object], folder: Path = Path(), notes: list[str] | None = None
-) -> list[Measure]:
-    """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``.
+def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list[Measure]:
+    """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``."""
+    return read_measures(given, folder).measures
 
-    ``notes`` is filled with what names of other tools were taken for.
-    """
+
+class ReadMeasures(NamedTuple):
+    """Measures, and what names of other tools were taken for, a sentence each."""
+
+    measures: list[Measure]
+    notes: tuple[str, ...]
+
+
+def read_measures(given: str | Iterable[object], folder: Path = Path()) -> ReadMeasures:
+    """Return the same as `parse_measures`, with notes."""
     # A spelling of a file ends at the next blank, what stands before it is parsed as a list.
     found: list[Measure] = []
+    notes: list[str] = []
     for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
         if isinstance(item, Measure):
             found.append(item)
@@ -256,9 +264,8 @@ def parse_measures(
                 raise UsageError(f"{file}: {not_among('measure', specs[0].name, mine)}")
         measures = [*map(Measure, specs)]
         found += measures
-        if notes is not None:
-            notes += _taken(specs, measures)
-    return list(dict.fromkeys(found))
+        notes += _taken(specs, measures)
+    return ReadMeasures(list(dict.fromkeys(found)), tuple(notes))
 
 
 def _taken(specs: Iterable[Spec], measures: Iterable[Measure]) -> Iterator[str]:

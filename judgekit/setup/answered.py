@@ -185,7 +185,7 @@ def _placing(table: pd.DataFrame) -> set[str]:
 
 
 def _read_ratings(source: str) -> pd.DataFrame:
-    return named(read_rated(source))
+    return named(read_rated(source).table)
 
 
 def _of_users(file: Input) -> str:

@@ -101,7 +101,7 @@ def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_
         return float(next(found).values[0])
 
     def panel_of(table: pd.DataFrame) -> Panel:
-        return Inputs.read(table, quality, {}, [], []).panel("nDCG@5", "em", "m", 5)
+        return Inputs.read(table, quality, {}, []).panel("nDCG@5", "em", "m", 5)
 
     panel = panel_of(open_)
     assert panel.unknown == {"own": 16}
@@ -118,8 +118,8 @@ def test_small_scores_that_are_good_have_their_bounds_turned_round() -> None:
     scores, quality = world(GOOD, n=60)
     turned = scores.assign(value=-scores["value"], measure="Err@5")
     open_ = lacking(turned, "own", 3)
-    panel = Inputs.read(open_, quality, {}, ["Err@5"], []).panel("Err@5", "em", "m", 5)
+    panel = Inputs.read(open_, quality, {}, ["Err@5"]).panel("Err@5", "em", "m", 5)
     assert (panel.low <= panel.high).all()
-    plain = Inputs.read(lacking(scores, "own", 3), quality, {}, [], []).panel("nDCG@5", "em", "m", 5)
+    plain = Inputs.read(lacking(scores, "own", 3), quality, {}, []).panel("nDCG@5", "em", "m", 5)
     assert panel.low == pytest.approx(plain.low)
     assert panel.high == pytest.approx(plain.high)

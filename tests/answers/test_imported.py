@@ -29,21 +29,21 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
     rows = "run,depth,query_id,value\nbm25,5,q2,up\nbm25,5,q1,👎\ndense,5,q1,yes\ndense,5,q2,\n"
-    table = read_ratings(write(tmp_path, rows))
+    table = read_ratings(write(tmp_path, rows)).table
     assert table[["metric", "query_id", "model"]].values.tolist() == [
         ["rating", query_id, "undeclared"] for query_id in ("q1", "q2", "q1", "q2")
     ]
     assert list(table["value"].fillna(-1)) == [0.0, 1.0, 1.0, -1]
     assert (table["status"][5], table["reason"][5]) == ("unasked", "not rated")
     rows = "run,depth,query_id,metric,model,value,answer\nbm25,5,q1,clarity,gpt,1,Paris\nbm25,5,q1,truth,gpt,0,Paris\n"
-    table = read_ratings(write(tmp_path, rows))
+    table = read_ratings(write(tmp_path, rows)).table
     assert table["metric"].tolist() == ["clarity", "truth"]
     assert table[["model", "answer"]].values.tolist() == [["gpt", "Paris"]] * 2
-    assert read_ratings(write(tmp_path, "run,depth,query_id,value\n")).empty
+    assert read_ratings(write(tmp_path, "run,depth,query_id,value\n")).table.empty
 
 
 def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -> None:
-    bare = read_ratings(write(tmp_path, "query_id,value\nq2,up\nq1,down\n"))
+    bare = read_ratings(write(tmp_path, "query_id,value\nq2,up\nq1,down\n")).table
     full = completed(bare, ["bm25"], [5])
     assert full.values.tolist() == [["bm25", 5, "undeclared", q, "rating", v, *full.iloc[0, 6:]] for q, v in
                                     (("q1", 0.0), ("q2", 1.0))]  # fmt: skip
@@ -53,7 +53,7 @@ def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -
         completed(bare, ["bm25"], [5, 10])
     with pytest.raises(DataError, match="lacks column 'depth', and the depths are none"):
         completed(bare, ["bm25"], [])
-    kept = read_ratings(write(tmp_path, "run,depth,query_id,value\na,1,q1,1\n"))
+    kept = read_ratings(write(tmp_path, "run,depth,query_id,value\na,1,q1,1\n")).table
     assert completed(kept, ["b"], [9])[list(kept.columns)].equals(kept), "what it says is left as it is"
 
 
@@ -64,13 +64,13 @@ def test_a_scale_is_put_on_0_to_1_by_its_ends(tmp_path: Path) -> None:
         ("1..7", (1, 4), (0.0, 0.5)),
     ):
         path = write(tmp_path, f"query_id,value\nq1,{values[0]}\nq2,{values[1]}\n")
-        assert read_ratings(path, outcome=DeclaredOutcome(scale=scale))["value"].tolist() == [*ends]
+        assert read_ratings(path, outcome=DeclaredOutcome(scale=scale)).table["value"].tolist() == [*ends]
         with pytest.raises(DataError, match=f"line 3: .* is not on the scale {re.escape(scale)}"):
             read_ratings(
                 write(tmp_path, f"query_id,value\nq1,1\nq2,{values[1] * 2}\n"), outcome=DeclaredOutcome(scale=scale)
             )
-    assert read_ratings(write(tmp_path, "query_id,value\nq1,1\nq2,-1\n"))["value"].tolist() == [1.0, 0.0]
-    assert read_ratings(write(tmp_path, "query_id,value\nq1,0.25\n"))["value"].tolist() == [0.25]
+    assert read_ratings(write(tmp_path, "query_id,value\nq1,1\nq2,-1\n")).table["value"].tolist() == [1.0, 0.0]
+    assert read_ratings(write(tmp_path, "query_id,value\nq1,0.25\n")).table["value"].tolist() == [0.25]
 
 
 @pytest.mark.parametrize(

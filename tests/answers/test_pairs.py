@@ -28,7 +28,7 @@ def table(*rows: str, columns: str = "query_id,run_a,run_b,winner") -> pd.DataFr
 
 
 def shares(*rows: str, **options: Any) -> dict[tuple[str, str], float]:
-    found = wins(table(*rows, **options))
+    found = wins(table(*rows, **options)).table
     return dict(zip(zip(found["query_id"], found["run"], strict=True), found["value"], strict=True))
 
 
@@ -51,13 +51,12 @@ def test_a_win_counts_one_a_tie_a_half_and_a_blank_nothing() -> None:
 
 
 def test_a_judge_who_follows_the_order_says_nothing() -> None:
-    notes: list[str] = []
     rows = table("q1,x,y,a", "q1,y,x,a", "q2,x,y,a", "q2,y,x,b", "q3,x,y,a")
-    found = wins(rows, notes=notes)
+    found, notes = wins(rows)
     values = {(row.query_id, row.run): row.value for row in found.itertuples()}
     assert values["q1", "x"] == values["q1", "y"] == 0.5
     assert (values["q2", "x"], values["q2", "y"]) == (1.0, 0.0)
-    assert notes == [
+    assert [*notes] == [
         "Compared in both orders: 2 pairs of answers. In 1 of them the winner changed with the order; each order"
         " counts half."
     ]
@@ -70,8 +69,8 @@ def test_of_whole_rankings_it_is_the_borda_score(rankings: list[list[str]]) -> N
         for person, ranking in enumerate(rankings)
         for a, b in itertools.combinations("wxyz", 2)
     ]
-    notes: list[str] = []
-    found = wins(table(*rows, columns="query_id,run_a,run_b,winner,user"), notes=notes).set_index("run")["value"]
+    rated, notes = wins(table(*rows, columns="query_id,run_a,run_b,winner,user"))
+    found = rated.set_index("run")["value"]
     for run in "wxyz":
         points = [len(ranking) - 1 - ranking.index(run) for ranking in rankings]
         assert found[run] == pytest.approx(np.mean(points) / 3)
@@ -79,9 +78,8 @@ def test_of_whole_rankings_it_is_the_borda_score(rankings: list[list[str]]) -> N
 
 
 def test_runs_that_met_other_rivals_are_named() -> None:
-    notes: list[str] = []
-    wins(table("q1,x,y,a", "q1,x,z,a", "q2,x,y,a", "q2,x,z,a", "q2,y,z,a"), notes=notes)
-    assert notes == [
+    _, notes = wins(table("q1,x,y,a", "q1,x,z,a", "q2,x,y,a", "q2,x,z,a", "q2,y,z,a"))
+    assert [*notes] == [
         "Not every two of the runs met equally often on 1 of 2 questions: there a run's share of wins depends on whom"
         " it met."
     ]
@@ -90,14 +88,14 @@ def test_runs_that_met_other_rivals_are_named() -> None:
 def test_people_and_judges_stand_apart() -> None:
     columns = "query_id,run_a,run_b,winner,user,judge"
     rows = ["q1,x,y,x,ann,", "q1,x,y,y,bob,", "q1,x,y,x,,gpt", "q1,y,x,x,,gpt"]
-    found = wins(table(*rows, columns=columns)).set_index(["metric", "run"])["value"]
+    found = wins(table(*rows, columns=columns)).table.set_index(["metric", "run"])["value"]
     assert found.to_dict() == {
         ("wins", "x"): 0.5,
         ("wins", "y"): 0.5,
         ("wins (by an LLM)", "x"): 1.0,
         ("wins (by an LLM)", "y"): 0.0,
     }
-    by_user = wins(table(*rows[:2], columns=columns), cluster="user")
+    by_user = wins(table(*rows[:2], columns=columns), cluster="user").table
     assert by_user.set_index(["user", "run"])["value"].to_dict() == {
         **{("ann", "x"): 1.0, ("ann", "y"): 0.0, ("bob", "x"): 0.0, ("bob", "y"): 1.0}
     }
@@ -133,11 +131,11 @@ def test_every_form_and_names_of_ones_own_are_read(tmp_path: Path) -> None:
     rows.to_parquet(tmp_path / "p.parquet")
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows.to_dict("records")))
     rows.rename(columns={"query_id": "qid", "winner": "better"}).to_csv(tmp_path / "own.csv", index=False)
-    wanted = read_ratings(tmp_path / "p.csv")
+    wanted = read_ratings(tmp_path / "p.csv").table
     assert set(wanted["metric"]) == {"wins"}
     own = f"csv(query_id=qid,winner=better):{tmp_path / 'own.csv'}"
     for path in (tmp_path / "p.parquet", tmp_path / "p.jsonl", own):
-        found = read_ratings(path).reset_index(drop=True)
+        found = read_ratings(path).table.reset_index(drop=True)
         pd.testing.assert_frame_equal(found, wanted.reset_index(drop=True), check_dtype=False)
     assert recognise(tmp_path / "p.csv").kinds == ("ratings",)
 
@@ -232,7 +230,7 @@ def test_the_example_asks_in_both_orders_and_writes_what_is_read(
     for _ in range(2):
         example["main"]()
     assert len(fault_server.seen) == 6, "two orders of three questions, asked once"
-    found = read_ratings("pairs.csv")
+    found = read_ratings("pairs.csv").table
     assert set(found["metric"]) == {"wins (by an LLM)"}
     assert found.set_index(["query_id", "run"])["value"]["q0", "good"] == 1.0
     assert found.set_index(["query_id", "run"])["value"]["q2"].to_list() == [0.5, 0.5]

@@ -4,7 +4,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, parse_measures
+from judgekit.metrics import Measure, parse_measures, read_measures
 from judgekit.spec import Spec
 from tests.metrics.material import EVERY
 
@@ -67,14 +67,12 @@ def test_names_of_trec_eval_may_have_several_cutoffs() -> None:
 
 
 def test_what_names_of_other_tools_were_taken_for_is_told_once() -> None:
-    notes: list[str] = []
-    parse_measures("ndcg_cut.5,10 map p@5 num_rel recip_rank HR@3 recip_rank", notes=notes)
-    assert notes == [
+    _, notes = read_measures("ndcg_cut.5,10 map p@5 num_rel recip_rank HR@3 recip_rank")
+    assert [*notes] == [
         "names of other tools: ndcg_cut_5 as nDCG@5, ndcg_cut_10 as nDCG@10, map as AP, recip_rank as RR, HR@3 as"
         " Success@3"
     ]
-    parse_measures("AP nDCG@10 ndcg@5", notes=notes)
-    assert len(notes) == 1
+    assert not read_measures("AP nDCG@10 ndcg@5").notes
     run, labels = {"q": {"d": 1.0}}, {"q": {"d": 1}}
     assert jk.score(run, labels, "recip_rank").warnings[0] == "names of other tools: recip_rank as RR"
 

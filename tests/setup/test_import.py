@@ -363,7 +363,7 @@ def test_thumbs_in_other_languages_and_symbols_have_a_direction(
     (company / "daumen.csv").write_text("\n".join(["query_id,run,thumb", *cells]) + "\n")
     judgekit("init", "company", code=0)
     config = load(company / "experiment.toml")
-    rated = scaled(read_table(RATINGS, config.resolve(config.answers.ratings[0])), config.answers.declared)
+    rated = scaled(read_table(RATINGS, config.resolve(config.answers.ratings[0])), config.answers.declared).table
     assert rated.groupby("run")["value"].mean().to_dict() == {"langchain": 1, "llamaindex": 0}
 
 

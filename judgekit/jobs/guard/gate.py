@@ -18,7 +18,17 @@ from judgekit import labelling
 from judgekit.answers.direction import Directions
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.data.documents import Queries
-from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.frames import (
+    AsDocs,
+    AsLabelings,
+    AsQueries,
+    AsRuns,
+    as_docs,
+    as_labelings,
+    as_queries,
+    as_runs,
+    noted_runs,
+)
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.questions import PARTED, UNKNOWN, joined, questions_of, repeats_of
 from judgekit.data.result_files import ResultFiles
@@ -160,11 +170,13 @@ def guard(
         raise UsageError("reverse and as_given are about ratings of answers: the direction of measures is known")
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
-    notes: list[str] = []
     (measure,) = parse_measures([gate.measure or "nDCG@10"])
     # Measures by evidence need the places of documents; with a labeler the pool has them.
     texts = None if docs is None or labels is None else as_docs(docs)
-    versions = Versions(_run("base", base, notes), _run("new", new, notes), measure, gate.unjudged, texts)
+    old_run, old_notes = _run("base", base)
+    new_run, new_notes = _run("new", new)
+    notes = (*old_notes, *new_notes)
+    versions = Versions(old_run, new_run, measure, gate.unjudged, texts)
     if labels is not None:
         labelings = as_labelings(labels)
         if len(labelings) != 1:
@@ -192,13 +204,13 @@ def guard(
     return Job({f"label {pool.name}": partial(zip, repeat(pool.labeler), units)}, do, asking)
 
 
-def _run(name: str, version: AsRuns, notes: list[str]) -> Run:
-    """Return the run of a version, called by the version."""
-    runs = as_runs(version, notes)
+def _run(name: str, version: AsRuns) -> tuple[Run, tuple[str, ...]]:
+    """Return the run of a version, called by the version, and what looks wrong in it."""
+    runs, notes = noted_runs(version)
     if len(runs) != 1:
         raise UsageError(f"give one run as the {name} version, not {len(runs)}")
     (run,) = as_runs({name: runs[0]})
-    return run
+    return run, notes
 
 
 def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:

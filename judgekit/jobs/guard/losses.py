@@ -326,7 +326,8 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
         as_runs(version)
     # Whatever is no run is taken for ratings; their reader names what is wrong with it.
     except JudgekitError:
-        table = named(scaled(version)) if isinstance(version, pd.DataFrame) else read_ratings(version)
+        rated = scaled(version) if isinstance(version, pd.DataFrame) else read_ratings(version)
+        table = named(rated.table)
     else:  # TREC's columns could be read as values by query, too
         raise UsageError("to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)")
     table = table[table["query_id"] != ALL]
