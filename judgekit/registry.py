@@ -14,7 +14,7 @@ imports none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -50,6 +50,7 @@ class DataForm:
         narrows: which of the kinds a file holds, where that differs from file to file; takes what ``marks`` takes.
         taken: of a nested form: what becomes of each column of a record, "" of those that are left.
         rows: where records stand in a file of JSON that wraps them in an object: names with dots between them.
+        each: the records of a record that holds several runs of a question.
         mark: what stands between the texts of a list that a cell holds.
         refused: of a form that is recognised and not read: why, and what to do.
         example: a small file.
@@ -66,6 +67,7 @@ class DataForm:
     narrows: Callable[[Any], tuple[str, ...]] | None = None
     taken: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     rows: tuple[str, ...] = ()
+    each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
     mark: str = ""
     refused: str = ""
     example: str = ""

@@ -467,6 +467,8 @@ def rows_of(
             run = run or name
             if run != name:
                 reason = f"the column 'run' holds {run!r} and {name!r}: write each run into a file of its own"
+                if source.form:
+                    reason += ", as judgekit init does"
                 raise source.error(record, reason)
             # Where no record has a score its rank counts, and in lists of passages their order.
             rank = None if scored else source.get(record, "rank")

@@ -225,7 +225,9 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
-        raise DataError(f"is empty; expected {DECLARED[kind].expected}", path)
+        form = contents(place, kind)[0].form
+        reason = f"is of the form {form!r}, and its records hold no {DECLARED[kind].many}" if form else "is empty"
+        raise DataError(f"{reason}; expected {DECLARED[kind].expected}", path)
     return rows
 
 

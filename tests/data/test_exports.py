@@ -170,10 +170,6 @@ REFUSED = {
     "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
     "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
     "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
-    "rank_eval.json": (
-        json.dumps({"metric_score": 0.5, "details": {"q1": {"hits": []}}}),
-        "save the searches themselves",
-    ),
     "umbrela.jsonl": (
         '{"model": "m", "query": "Who?", "passage": "by Ann", "prediction": "3", "judgment": 3, "result_status": 1}\n',
         "query_id and doc_id, and call the judgment relevance",
@@ -182,16 +178,12 @@ REFUSED = {
         "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
         "give the CSV that open-rag-eval eval writes",
     ),
-    "experiment.json": (
-        (EXPORTS / "ragelo-0.7.0" / "experiment.json").read_text(),
-        r"experiment.get_runs\(output_path=…",
-    ),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_joined_is_refused_with_what_to_save_instead(name, tmp_path):
-    """RAGElo wrote its file; the others are generated, as the pages of these tools show them."""
+    """Generated, as the pages of these tools show them."""
     text, cure = REFUSED[name]
     path = tmp_path / name
     path.write_text(text)
@@ -345,15 +337,42 @@ def test_questions_of_autorag_have_each_passage_that_is_needed(ending, tmp_path)
     }
 
 
-def test_passages_that_stand_for_each_other_are_no_judgments(tmp_path):
-    path = tmp_path / "qa.jsonl"
-    path.write_text(
-        '{"qid": "1", "query": "Who?", "retrieval_gt": [["d1"]]}\n'
-        '{"qid": "2", "query": "When?", "retrieval_gt": [["d1", "d2"]]}\n'
-    )
-    with pytest.raises(DataError, match=r"line 2: 'retrieval_gt' holds the group \['d1', 'd2'\]: .* Keep one of them"):
+GROUPS = {
+    "autorag": [
+        {"qid": "1", "query": "Who?", "retrieval_gt": [["d1"]]},
+        {"qid": "2", "query": "When?", "retrieval_gt": [["d1", "d2"], ["d2", "d3"], ["d4"], []]},
+    ],
+    "expected": [
+        {"query_id": "1", "query": "Who?", "documents": ["d1"]},
+        {"query_id": "2", "query": "When?", "documents": [["d1", "d2"], ["d2", "d3"], "d4"], "grades": [1, 1, 1]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "ending"),
+    [("autorag", "jsonl"), ("autorag", "parquet"), ("autorag", "csv"), ("expected", "jsonl")],
+)
+def test_passages_of_which_any_will_do_are_judgments_as_the_user_says(form, ending, tmp_path):
+    path = tmp_path / f"qa.{ending}"
+    rows = GROUPS[form]
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        getattr(pd.DataFrame(rows), f"to_{ending}")(path, index=False)
+    assert recognise(path).form.name == form
+    with pytest.raises(DataError, match=r"(line|row) [23]: any of the passages 'd1', 'd2' will do") as refused:
         read_qrels(path)
-    assert recognise(path).form.name == "autorag"
+    for way, ids in (("each", {"d1", "d2", "d3", "d4"}), ("first", {"d1", "d2", "d4"})):
+        spelled = f"{form}(alternatives={way}):{path}"
+        assert spelled in str(refused.value)
+        judged = read_qrels(spelled).table
+        assert judged["query_id"].tolist() == ["1", *["2"] * len(ids)]
+        assert {*judged["doc_id"][1:]} == ids
+        assert {*judged["relevance"]} == {1.0}
+        assert [*read_queries(spelled)] == ["1", "2"]
+    with pytest.raises(DataError, match="alternatives=any: expected alternatives=each or alternatives=first"):
+        read_qrels(f"{form}(alternatives=any):{path}")
 
 
 def test_nuggets_of_nuggetizer_are_those_of_the_question_that_its_qid_names():
@@ -379,12 +398,87 @@ def test_rows_of_ragelo_are_answers_of_agents_and_no_references():
         assert all(lists.top(q.id) == [passage.id for passage in q.found(run)] for q in QUESTIONS)
 
 
+@pytest.mark.parametrize("name", ["experiment.json", "line.jsonl", "list.json"])
+def test_an_experiment_of_ragelo_holds_a_run_and_the_answers_of_each_agent(name, tmp_path):
+    """Its runs are those that RAGElo itself writes for TREC's tools."""
+    held = json.loads((EXPORTS / "ragelo-0.7.0" / "experiment.json").read_text())
+    for number, query in enumerate(held["queries"].values()):
+        said = {"qid": query["qid"], "agent": "bm25", "text": f"Answer {number}"}
+        query["answers"] = {"bm25": said, "closed": {**said, "agent": "closed", "text": None}}
+    path = tmp_path / name
+    text = {"line.jsonl": json.dumps(held) + "\n", "list.json": json.dumps([held])}
+    path.write_text(text.get(name) or json.dumps(held, indent=4))
+    assert recognise(path).form.name == "ragelo_experiment"
+    assert recognise(path).kinds == ("query", "doc", "run", "answer")
+    assert {q.query_id: q.text for q in read_queries(path).values()} == {q.id: q.text for q in QUESTIONS}
+    assert {doc.doc_id: doc.text for doc in read_docs(path)} == {p.id: p.text for q in QUESTIONS for p in q.passages}
+    answers = read_table(ANSWERS, path)
+    answered = {(row.run, row.query_id): row.answer for row in answers.itertuples()}
+    assert {query_id for run, query_id in answered if run == "closed"} == {q.id for q in QUESTIONS}
+    for number, question in enumerate(QUESTIONS):
+        assert answered["bm25", question.id] == f"Answer {number}"
+        assert answered["dense", question.id] == answered["closed", question.id] == "", "no answer is no empty one"
+    with pytest.raises(DataError, match="'bm25' and 'dense': write each run into a file of its own, as judgekit init"):
+        read_run(path)
+    del held["queries"]["000"]["answers"]
+    path.write_text(json.dumps(held))
+    assert "answer" in recognise(path).kinds, "of other questions"
+    for query in held["queries"].values():
+        query.pop("answers", None)
+    path.write_text(json.dumps(held))
+    assert "answer" not in recognise(path).kinds
+
+
+def test_agents_of_ragelo_without_scores_keep_their_order(tmp_path):
+    docs = {name: {"did": name, "text": name.upper(), "retrieved_by": {"a": 1.0}} for name in ("d1", "d9", "d5")}
+    path = tmp_path / "experiment.json"
+    path.write_text(json.dumps({"queries": {"q": {"qid": "q", "query": "Who?", "retrieved_docs": docs}}}))
+    assert read_run(path).top("q") == ["d1", "d9", "d5"]
+    docs["d9"]["retrieved_by"] = {"a": "high"}
+    path.write_text(json.dumps({"queries": {"q": {"qid": "q", "query": "Who?", "retrieved_docs": docs}}}))
+    with pytest.raises(
+        DataError, match=r"line 1: queries.\*\[0\]: document 'd9', agent 'a': the score must be a number"
+    ):
+        read_run(path)
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_a_response_of_rank_eval_is_a_run(ending, tmp_path):
+    """Generated as the documentation of Elasticsearch shows it. Documents that were not found have no rating there."""
+    details = {}
+    for question in QUESTIONS:
+        hits = [{"hit": hit(n), "rating": rating} for n, rating in ((2, None), (0, 1), (1, 0))]
+        about = {"metric_score": 0.5, "unrated_docs": [{"_index": "halls", "_id": "e2"}]}
+        details[question.id] = {**about, "hits": hits, "metric_details": {"precision": {"docs_retrieved": 3}}}
+    details["none"] = {"metric_score": 0.0, "unrated_docs": [], "hits": []}
+    path = tmp_path / f"rank_eval.{ending}"
+    path.write_text(json.dumps({"metric_score": 0.5, "details": details, "failures": {}}) + "\n")
+    assert (recognise(path).form.name, recognise(path).kinds) == ("rank_eval", ("run",))
+    lists = read_run(path)
+    assert lists.top("003") == ["e2", "e0", "e1"]
+    assert {*lists.query_ids} == {question.id for question in QUESTIONS}
+    with pytest.raises(DataError, match="is of the form 'rank_eval', and its records hold no judgments"):
+        read_qrels(path)
+
+
+def test_each_line_of_objects_that_wrap_their_records_counts(tmp_path):
+    row = {"inputs.query": "Who?", "inputs.response": "Ann"}
+    parts = [{"rows": [{**row, "inputs.id": name}], "metrics": {}} for name in "ab"]
+    for name, text in {
+        "parts.jsonl": "".join(json.dumps(part) + "\n" for part in parts),
+        "parts.json": json.dumps(parts),
+    }.items():
+        (tmp_path / name).write_text(text)
+        assert [*read_queries(tmp_path / name)] == ["a", "b"]
+
+
 def test_each_tool_names_the_release_whose_export_lies_here():
     scripts = {path.stem.removeprefix("by_") for path in EXPORTS.glob("by_*.py")}
     folders = {path.name for path in EXPORTS.iterdir() if path.is_dir() and "-" in path.name}
     assert {folder.rsplit("-", 1)[0] for folder in folders} == scripts
     for tool in TOOLS:
-        assert any(f"-{tool.release}" in folder and tool.name in folder for folder in folders), tool.name
+        name = tool.name.removesuffix("_experiment")
+        assert any(f"-{tool.release}" in folder and name in folder for folder in folders), tool.name
 
 
 def deepeval_rows(cells):

@@ -21,12 +21,12 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.delimited import TREC
-from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed
+from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, ungrouped
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
 from judgekit.data.forms.refused import REFUSED
-from judgekit.data.forms.tool import at
+from judgekit.data.forms.tool import rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -107,34 +107,52 @@ def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]
 
     if form is FORMS.get(form.name):
         records: Iterator[DataRecord] = form.read(*arguments)
-        return _unwrapped(path, records) if form in (JSON, JSONL) else records
+        return _unwrapped(path, records, form) if form in (JSON, JSONL) else records
     return _own(form, *arguments)
 
 
-def _unwrapped(path: Path, records: Iterator[DataRecord]) -> Iterator[DataRecord]:
-    """Yield the records that stand in a list inside of the object that a tool writes; other records as they are."""
+def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Iterator[DataRecord]:
+    """Yield the records that stand inside of the objects that a tool writes; other records as they are."""
     start = head(path)
     wrapping = []
     for form in _nested():
-        wrapping += [place for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
+        wrapping += [(form, place) for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
     if _BY_COLUMN.search(start):
         records = iter(_turned(list(records)))
     if not wrapping:
         yield from records
         return
+    # The members of one object come as a record each; what stands beside the rows (settings, totals) is none.
+    is_one_object = flat is JSON and start.lstrip().startswith(b"{")
     others = []
     for record in records:
-        for place in wrapping:
-            rows = at(record.fields, place)
-            if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-                continue
-            # Other tools use such names for other things: sentence-transformers lists documents as `results`.
-            if nested_form([record]) is None:
-                # What stands beside the list (settings, totals) is no record.
-                yield from (record.of(row, f"{place}[{number}]") for number, row in enumerate(rows))
-                return
-        others.append(record)
+        rows: list[DataRecord] = []
+        # Other tools use such names for other things: sentence-transformers lists documents as `results`.
+        if nested_form([record]) is None:
+            rows = next(filter(None, (_rows_in(path, record, form, place) for form, place in wrapping)), [])
+        if not is_one_object:
+            yield from rows or [record]
+        elif rows:
+            yield from rows
+            return
+        else:
+            others.append(record)
     yield from others
+
+
+def _rows_in(path: Path, record: DataRecord, form: DataForm, place: str) -> list[DataRecord]:
+    """Return the records of a form that stand at a place of an object; [] where there are none."""
+    rows = rows_at(record.fields, place)
+    # Names such as `details` say little: what they hold must be of the form.
+    if rows and place.endswith(".*") and not form.marks(rows[0]):
+        return []
+    found = []
+    for number, row in enumerate(rows):
+        try:
+            found += [record.of(part, f"{place}[{number}]") for part in (form.each(row) if form.each else [row])]
+        except ValueError as error:
+            raise DataError(f"{place}[{number}]: {error}", path, record.line) from None
+    return found
 
 
 _BY_COLUMN: Final = re.compile(rb'"(?:questions?|query|queries|user_input|input)"\s*:\s*\[\s*"')
@@ -187,7 +205,9 @@ _NOT_ASKED: Final = ("answer", "ctxs", "gold", "run", "sources", "titles")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
-def entry_of(form: DataForm, entries: Source, record: DataRecord) -> dict[str, Any]:
+def entry_of(
+    form: DataForm, entries: Source, record: DataRecord, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return what a record of a nested form holds, with the record's line in every error."""
     fields = record.fields
     if entries.format in TABULAR:
@@ -199,7 +219,9 @@ def entry_of(form: DataForm, entries: Source, record: DataRecord) -> dict[str, A
         fields = {**fields, **{n: entries.cell(record, n, cell, python=True) for n, cell in cells.items()}}
     with user_code(lambda: f"{entries.path or 'a record'}, read as {form.name}", _file_of(form.read)):
         try:
-            return checked_entry(form.read(fields))
+            entry = checked_entry(form.read(fields))
+            spelled = f"{form.name}(alternatives={{}}):{entries.path or 'FILE'}"
+            return {**entry, "gold": ungrouped(entry.get("gold", ()), (options or {}).get("alternatives"), spelled)}
         except ValueError as error:
             raise entries.error(record, str(error)) from None
         except (KeyError, TypeError):  # the first record told the form
@@ -210,22 +232,25 @@ def inside(
     form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
 ) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of the records of a nested form, and where their fields are."""
+    options = options or {}
     if form.mark:
-        records = split_cells(form, source, records, (options or {}).get("split"))
+        records = split_cells(form, source, records, options.get("split"))
     names = source.names
     if kind == "query":
         named = {key: columns for key, columns in names.items() if columns is not QUERY.get(key)}
         names = {**names, **ENTRY, **named}
     source = replace(source, names=names, form=form.name)
-    return source, _unfolded(form, source, records, kind)
+    return source, _unfolded(form, source, records, kind, options)
 
 
-def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
+def _unfolded(
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any]
+) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     asked = _Asked(entries)
     number = DECLARED[kind].number
     for record in records:
-        entry = entry_of(form, entries, record)
+        entry = entry_of(form, entries, record, options)
         if "rows" in entry:
             for query, doc, cell in entry["rows"]:
                 yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))

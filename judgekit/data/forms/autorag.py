@@ -10,20 +10,11 @@ from judgekit.data.forms.tool import Tool
 
 
 def _retrieval_gt(fields: Mapping[str, Any]) -> list[Any] | None:
+    """Return the ids of the passages that are needed, a tuple where any of several will do."""
     groups = listed_in(fields.get("retrieval_gt"))
-    if groups is None:
+    if not groups:
         return None
-    ids = []
-    for group in groups:
-        alternatives = group if isinstance(group, list) else [group]
-        if len(alternatives) != 1:
-            # Any of them answers: a judgment is of one document, and says nothing of another.
-            raise ValueError(
-                f"'retrieval_gt' holds the group {group!r:.60}: judgments cannot say that one passage stands for"
-                " another. Keep one of them, or write each as a list of its own if all are needed"
-            )
-        ids += alternatives
-    return ids or None
+    return [tuple(group) if isinstance(group, list) else group for group in groups]
 
 
 AUTORAG: Final = Tool(
@@ -33,5 +24,6 @@ AUTORAG: Final = Tool(
     id=("qid",),
     reference=("generation_gt",),
     gold_ids=(_retrieval_gt,),
+    options=("alternatives",),
     example='{"qid": "q1", "query": "Who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',
 )

@@ -18,5 +18,6 @@ DEEPEVAL: Final = Tool(
     run=("run",),
     rows=("testCases", "test_results"),
     mark="|",
+    options=("split",),
     example='{"input": "Who?", "actual_output": "Ann", "expected_output": "Ann", "retrieval_context": ["by Ann"]}\n',
 )

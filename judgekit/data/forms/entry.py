@@ -109,9 +109,37 @@ def checked_entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry.get("titles", {}), Mapping):
         raise ValueError(f"'titles' must be an object of ids and titles, not {kind_of(entry['titles'])}")
     for number, pair in enumerate(entry.get("gold", ())):
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str | int | float):
+        ids = pair[0] if isinstance(pair, list | tuple) and len(pair) == 2 else None
+        if not all(isinstance(own, str | int | float) for own in (ids if isinstance(ids, tuple) else [ids])):
             raise ValueError(f"gold[{number}] must be the id of a passage with its grade, not {pair!r:.60}")
     return dict(entry)
+
+
+def ungrouped(gold: Iterable[Any], way: object, spelled: str) -> list[Any]:
+    """Return judgments of single passages, of groups of which any will do as the user says; a `ValueError` asks.
+
+    Args:
+        gold: pairs of an id, or of a tuple of ids, and a grade.
+        way: ``each`` where every passage of a group is relevant by itself, ``first`` where only its first one counts.
+        spelled: how the user writes it, with ``{}`` in its place.
+    """
+    if way not in (None, "each", "first"):
+        raise ValueError(f"alternatives={way}: expected alternatives=each or alternatives=first")
+    pairs: list[Any] = []
+    for pair in gold:
+        group, grade = pair
+        if not isinstance(group, tuple):
+            pairs.append(pair)
+            continue
+        if len(group) > 1 and way is None:
+            raise ValueError(
+                f"any of the passages {', '.join(map(repr, group))} will do, which judgments of single passages cannot"
+                f" say: write {spelled.format('each')} if each is relevant by itself, or {spelled.format('first')} if"
+                " only the first of each group is"
+            )
+        chosen = group if way == "each" else group[:1]
+        pairs += [(doc, grade) for doc in chosen if (doc, grade) not in pairs]
+    return pairs
 
 
 def listed_in(value: Any) -> list[Any] | None:

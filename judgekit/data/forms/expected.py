@@ -20,13 +20,10 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(docs, list):
         raise ValueError(f"{name!r} must be a list of ids, not {kind_of(docs)}")
     # Grades inside of the documents would be two ways to say one thing, and the list of grades is what people have.
-    # A list in a list (AutoRAG) says which documents stand for each other, which no judgments can say.
-    for doc in docs:
-        if isinstance(doc, dict | list):
-            reason = "grades stand in a list of their own ('grades')"
-            if isinstance(doc, list):
-                reason = "judgments cannot say that one stands for another: list each id by itself"
-            raise ValueError(f"the documents must be ids, not {kind_of(doc)}; {reason}")
+    if any(isinstance(doc, dict) for doc in docs):
+        raise ValueError("the documents must be ids, not an object; grades stand in a list of their own ('grades')")
+    # In a list in the list any of the documents will do.
+    docs = [tuple(doc) if isinstance(doc, list) else doc for doc in docs]
     named = first_of(fields, GRADES)
     # Who expects documents without grades says that each is relevant.
     grades = [1] * len(docs)
@@ -51,5 +48,6 @@ EXPECTED: Final = DataForm(
     ),
     nested=True,
     lists=(*LISTED, *GRADES),
+    options=("alternatives",),
     example='{"query_id": "q1", "query": "Who?", "documents": ["d1", "d2"], "grades": [2, 1]}\n',
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import listed_in, object_in
-from judgekit.data.forms.tool import Tool
+from judgekit.data.forms.entry import object_in
+from judgekit.data.forms.tool import Tool, sentences
 
 _FIRST: Final = "run_1_"
 """Each question may be answered again and again; what the table has of further times is left, as columns."""
@@ -17,20 +17,13 @@ def _passages(fields: Mapping[str, Any]) -> list[Any] | None:
     return None if held is None else [{"id": own, "text": text} for own, text in held.items()]
 
 
-def _answer(fields: Mapping[str, Any]) -> str | None:
-    parts = listed_in(fields.get(f"{_FIRST}generated_answer"))
-    if parts is None:
-        return None
-    return " ".join(str(part.get("text")) for part in parts if isinstance(part, dict))
-
-
 OPENRAGEVAL: Final = Tool(
     "openrageval",
     exports="the CSV of `open-rag-eval eval`",
     tells=("query_id", "query", f"{_FIRST}retrieved_passages", f"{_FIRST}generated_answer"),
     question=("query",),
     id=("query_id",),
-    answer=(_answer,),
+    answer=(sentences(f"{_FIRST}generated_answer[].text"),),
     passages=(_passages,),
     scores=(f"{_FIRST}retrieval_score_*", f"{_FIRST}generation_score_*"),
     example='{"query_id": "q1", "query": "Who?", "run_1_retrieved_passages": {"d1": "by Ann"},'

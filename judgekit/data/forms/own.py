@@ -25,9 +25,9 @@ from judgekit.data.forms.pydantic_evals import PYDANTIC_EVALS
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.ragchecker import RAGCHECKER
-from judgekit.data.forms.ragelo import RAGELO
+from judgekit.data.forms.ragelo import EXPERIMENT, RAGELO
 from judgekit.data.forms.sheets import PARQUET, XLSX
-from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT
+from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT, RANK_EVAL
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import Tool
 from judgekit.data.forms.topics import TOPICS
@@ -36,14 +36,14 @@ from judgekit.data.forms.trulens import TRULENS
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
-    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER),
+    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
+        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
         *(RAGELO, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }

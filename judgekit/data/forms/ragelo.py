@@ -1,11 +1,13 @@
-"""``ragelo``: what a judge of RAGElo said of each passage, a line each."""
+"""``ragelo``: what a judge of RAGElo said of each passage. ``ragelo_experiment``: its questions with several runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.tool import at
+from judgekit.data.forms.tool import Tool, at
+from judgekit.data.records import as_number
 from judgekit.registry import DataForm
 
 
@@ -24,4 +26,43 @@ RAGELO: Final = DataForm(
     marks=lambda fields: fields.keys() >= {"qid", "did", "evaluator_name", "answer"},
     nested=True,
     example='{"qid": "q1", "did": "d1", "evaluator_name": "reasoner", "exception": null, "answer": {"score": 2}}\n',
+)
+
+
+def _by_agent(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what each agent retrieved for a question, the best first, and answered."""
+    docs, answers = fields.get("retrieved_docs") or {}, fields.get("answers") or {}
+    if not isinstance(docs, dict) or not isinstance(answers, dict):
+        raise ValueError("'retrieved_docs' and 'answers' must be objects")
+    scores: dict[str, dict[str, float]] = {agent: {} for agent in answers}
+    for name, doc in docs.items():
+        retrieved_by = doc.get("retrieved_by") if isinstance(doc, dict) else None
+        if not isinstance(retrieved_by, dict):
+            raise ValueError(f"document {name!r} must have an object 'retrieved_by' of agents and scores")
+        for agent, score in retrieved_by.items():
+            if not math.isfinite(as_number(score)):
+                raise ValueError(f"document {name!r}, agent {agent!r}: the score must be a number, not {score!r:.60}")
+            scores.setdefault(agent, {})[name] = as_number(score)
+    for agent, found in scores.items():
+        # Without scores of their own all are 1: then the order in which they were added counts.
+        ranked = [docs[name] for name in sorted(found, key=lambda name: -found[name])]
+        said = {"answer": answers[agent].get("text")} if isinstance(answers.get(agent), dict) else {}
+        yield {**fields, "agent": agent, "passages": ranked, **said}
+
+
+EXPERIMENT: Final = Tool(
+    "ragelo_experiment",
+    release="0.7.0",
+    exports="`experiment.save()`",
+    tells=("qid", "query", "retrieved_docs"),
+    question=("query",),
+    id=("qid",),
+    answer=("answer",),
+    passages=("passages",),
+    passage_ids=("passages[].did",),
+    run=("agent",),
+    rows=("queries.*",),
+    each=_by_agent,
+    example='{"queries": {"q1": {"qid": "q1", "query": "Who?", "retrieved_docs": {"d1": {"did": "d1", "text": "by Ann",'
+    ' "retrieved_by": {"bm25": 2.0}}}}}}\n',
 )

@@ -1,4 +1,4 @@
-"""``qdrant`` and ``elasticsearch``: what a search engine answered to one question, saved beside it."""
+"""``qdrant`` and ``elasticsearch``: what a search engine answered to a question, saved beside it; its evaluation."""
 
 from __future__ import annotations
 
@@ -6,75 +6,73 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.data.fields import QUERY
-from judgekit.data.forms.entry import IDS, first_of, passage_of
+from judgekit.data.forms.entry import IDS, passage_of
 from judgekit.data.forms.rag import ASKED, RIGHT
 from judgekit.data.forms.tool import Path, Tool, at
 
 _SAID: Final = ("answer", "actual_output", "generation")
 """Names of answers; `response` and `result` are what the engine said."""
-_POINTS: Final = ("points", "result.points", "response.result.points", "response.points")
-_HITS: Final = ("hits.hits", "response.hits.hits", "body.hits.hits")
 
 
-def _found(fields: Mapping[str, Any], places: tuple[str, ...]) -> list[Any]:
-    """Return what was found; a `ValueError` says that it is no list of objects."""
-    for place in places:
-        found = at(fields, place)
-        if found is not None:
-            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-                raise ValueError(f"{place!r} must be a list of objects")
-            return found
-    return []
-
-
-def _passages(places: tuple[str, ...], held: str) -> Path:
-    """Return the path of the documents that were stored, None where they were not returned or hold no known text."""
+def _texts(path: str) -> Path:
+    """Return the path of stored documents, None where they were not returned or hold no known text."""
 
     def passages(fields: Mapping[str, Any]) -> Any:
-        stored = [item.get(held) for item in _found(fields, places)]
+        stored = at(fields, path) or [{}]
         texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored]
-        return stored if texts and all(texts) else None
+        return stored if all(texts) else None
 
     return passages
 
 
-def _ids(places: tuple[str, ...], held: str, own: str) -> Path:
-    """Return the path of the ids: the one that a stored document names itself, else the engine's."""
+def _store(
+    name: str, lists: tuple[str, ...], held: str, own: str, *, example: str, release: str = "", exports: str = ""
+) -> Tool:
+    """Return the form of an engine that lists what it found under one of some names.
 
-    def ids(fields: Mapping[str, Any]) -> Any:
-        named = []
-        for item in _found(fields, places):
-            stored = item.get(held) if isinstance(item.get(held), dict) else {}
-            name = first_of(stored, IDS)
-            named.append(str(stored[name] if name else item.get(own)))
-        return named or None
+    ``held`` is where an item has the stored document, ``own`` its id: the one that the document names itself counts.
+    """
+    ids = "|".join((*(f"{held}.{known}" for known in IDS), own))
+    return Tool(
+        name,
+        release,
+        exports,
+        tells=("|".join(lists), "|".join((*ASKED, *QUERY["id"]))),
+        question=ASKED,
+        id=QUERY["id"],
+        answer=_SAID,
+        reference=RIGHT,
+        passages=tuple(_texts(f"{place}[].{held}") for place in lists),
+        passage_ids=tuple(f"{place}[].{ids}" for place in lists),
+        run=("run",),
+        example=example,
+    )
 
-    return ids
 
-
-QDRANT: Final = Tool(
+QDRANT: Final = _store(
     "qdrant",
+    ("points", "result.points", "response.result.points", "response.points"),
+    "payload",
+    "id",
     release="1.20.0",
     exports="`client.query_points(…).model_dump()` of one question, with `question` beside it",
-    tells=("|".join(_POINTS), "|".join((*ASKED, *QUERY["id"]))),
-    question=ASKED,
-    id=QUERY["id"],
-    answer=_SAID,
-    reference=RIGHT,
-    passages=(_passages(_POINTS, "payload"),),
-    passage_ids=(_ids(_POINTS, "payload", "id"),),
-    run=("run",),
     example='{"question": "Who?", "points": [{"id": 1, "score": 0.5, "payload": {"text": "by Ann"}}]}\n',
 )
-ELASTICSEARCH: Final = Tool(
+ELASTICSEARCH: Final = _store(
     "elasticsearch",
-    tells=("|".join(_HITS), "|".join((*ASKED, *QUERY["id"]))),
-    question=ASKED,
-    id=QUERY["id"],
-    answer=_SAID,
-    reference=RIGHT,
-    passages=(_passages(_HITS, "_source"),),
-    passage_ids=(_ids(_HITS, "_source", "_id"),),
-    run=("run",),
+    ("hits.hits", "response.hits.hits", "body.hits.hits"),
+    "_source",
+    "_id",
     example='{"question": "Who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "by Ann"}}]}}\n',
+)
+# Its ratings are those of retrieved documents only: taken as judgments, they would make every recall 1.
+RANK_EVAL: Final = Tool(
+    "rank_eval",
+    exports="the response of Elasticsearch's or OpenSearch's `_rank_eval`",
+    tells=("key", "metric_score", "hits", "unrated_docs"),
+    id=("key",),
+    passage_ids=("hits[].hit._id",),
+    rows=("details.*",),
+    example='{"metric_score": 0.5, "details": {"q1": {"metric_score": 0.5, "unrated_docs": [],'
+    ' "hits": [{"hit": {"_id": "d1", "_score": 2.5}, "rating": 1}]}}}\n',
 )

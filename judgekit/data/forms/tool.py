@@ -1,7 +1,8 @@
 """How a tool writes a question with what belongs to it, declared: the paths of question, answer, passages and the rest.
 
 A path is names from the record inwards, ``inputs.question``: a column of that name, or members of members;
-``outputs.*`` is the only member. A function takes the record. Of several paths the first that holds something counts.
+``outputs.*`` is the only member, ``hits[].id|name`` the list of what the items of a list have under either name. A
+function takes the record. Of several paths the first that holds something counts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.forms.entry import content_id, list_of, object_in, passage_of
+from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of
 from judgekit.registry import DataForm
 
 Path = str | Callable[[Mapping[str, Any]], Any]
@@ -47,13 +48,17 @@ class Tool:
         passages: what was retrieved, the best first: texts or objects.
         passage_ids: the ids of these, in the same order.
         gold: the passages that answer it, likewise.
-        gold_ids: their ids.
+        gold_ids: their ids; a tuple where any of several will do.
         run: the name of the run, where a file holds several.
         scores: patterns of the names of its own scores.
         lower: those of which less is better.
         failed: why there is no answer.
-        rows: where the records stand in a file that wraps them.
+        rows: where the records stand in a file that wraps them; ``queries.*``: the members of an object, each with its
+            name as ``key``.
+        each: the records of a record that holds several runs.
+        refused: why a file that is recognised is not read, and what to do.
         mark: what it writes between the texts of a list in a cell.
+        options: what the user may say in the form's spelling.
         example: a record.
     """
 
@@ -74,7 +79,10 @@ class Tool:
     lower: Sequence[str] = ()
     failed: Sequence[Path] = ()
     rows: Sequence[str] = ()
+    each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
+    refused: str = ""
     mark: str = ""
+    options: Sequence[str] = ()
     example: str = ""
 
     def form(self, marks: Callable[[Mapping[str, Any]], bool] | None = None) -> DataForm:
@@ -86,12 +94,14 @@ class Tool:
             ("query", "doc", "run", "qrels", "answer"),
             marks=marks or partial(_tells, self),
             nested=True,
-            options=("split",) if self.mark else (),
+            options=tuple(self.options),
             lists=tuple(dict.fromkeys(lists)),
             narrows=partial(_kinds, self),
             example=self.example,
             taken=partial(roles_of, self),
             rows=tuple(self.rows),
+            each=self.each,
+            refused=self.refused,
             mark=self.mark,
         )
 
@@ -102,6 +112,9 @@ def at(fields: Mapping[str, Any], path: Path) -> Any:
         return path(fields)
     if path in fields:
         return fields[path]
+    place, several, inner = path.partition("[].")
+    if several:
+        return _in_each(at(fields, place), place, inner.split("|"))
     *outer, last = path.split(".")
     held: Any = fields
     for name in outer:
@@ -114,6 +127,43 @@ def at(fields: Mapping[str, Any], path: Path) -> Any:
         members = flat or list((held or {}).values())
         return members[0] if len(members) == 1 else None
     return None if held is None else held.get(last)
+
+
+def _in_each(held: Any, place: str, paths: Sequence[str]) -> list[Any] | None:
+    """Return what the items of a list have at the first of some paths; None where there is no list or one lacks it."""
+    items = listed_in(held)
+    if items is None and held is None:
+        return None
+    if items is None or not all(isinstance(item, Mapping) for item in items):
+        raise ValueError(f"{place!r} must be a list of objects")
+    values = []
+    for item in items:
+        value = next((value for value in (at(item, path) for path in paths) if value is not None), None)
+        if value is None:
+            return None
+        values.append(value)
+    return values
+
+
+def sentences(path: str) -> Path:
+    """Return the path of a text whose sentences are a list of texts."""
+
+    def joined(fields: Mapping[str, Any]) -> str | None:
+        parts = at(fields, path)
+        return None if parts is None else " ".join(map(str, parts))
+
+    joined.__name__ = path.split("[")[0]  # by which `roles_of` tells the column
+    return joined
+
+
+def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+    """Return the records that stand at a place of an object; [] where there are none."""
+    held = at(fields, place.removesuffix(".*"))
+    if place.endswith(".*") and isinstance(held, Mapping):
+        held = [{"key": name, **row} if isinstance(row, Mapping) else row for name, row in held.items()]
+    if not isinstance(held, list) or not all(isinstance(row, dict) for row in held):
+        return []
+    return held
 
 
 def _seen(fields: Mapping[str, Any], path: Path) -> Any:
@@ -157,12 +207,14 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     passages = _with_ids(tool, held, paths, "passages")
     gold = _with_ids(tool, held, paths, "gold")
     known = {str(passage.get("text")): passage["id"] for passage in passages if passage.get("id") is not None}
-    golden: dict[str, int] = {}
+    golden: dict[str | tuple[str, ...], int] = {}
     for passage in gold:
         text, title = passage.get("text"), str(passage.get("title") or "")
         own = passage.get("id")
         # A gold passage that was retrieved has the id that it has there.
-        golden[str(known.get(str(text), content_id(title, str(text))) if own is None else own)] = 1
+        if own is None:
+            own = known.get(str(text), content_id(title, str(text)))
+        golden[own if isinstance(own, tuple) else str(own)] = 1
     answer = None if "failed" in paths else held.get("answer")
     entry = {"query_id": _id(held.get("id")), "question": held.get("question"), "answer": answer}
     if "reference" in held:
@@ -230,7 +282,7 @@ def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
         taken[path if isinstance(path, str) else path.__name__.strip("_")] = _ROLES[key]
     taken |= {path: _ROLES["failed"] for path in tool.failed if isinstance(path, str) and path in fields}
     for name in _names(fields, tool.scores):
-        if name in taken or any(path.startswith(f"{name}.") for path in taken):
+        if name in taken or any(path.startswith((f"{name}.", f"{name}[")) for path in taken):
             continue
         value = at(fields, name)
         number = value is None or isinstance(value, bool | int | float) or _is_number(value)

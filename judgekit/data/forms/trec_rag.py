@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from judgekit.data.forms.entry import listed_in
-from judgekit.data.forms.tool import Tool
-
-
-def _sentences(fields: Mapping[str, Any]) -> str:
-    """Return the sentences of an answer as a text."""
-    parts = listed_in(fields.get("answer"))
-    if parts is None or not all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts):
-        raise ValueError("'answer' must be a list of objects with 'text', as TREC's RAG track has it")
-    return " ".join(part["text"] for part in parts)
-
+from judgekit.data.forms.tool import Tool, sentences
 
 # What an answer lists as references is cited by it and in no order of relevance: no run.
 TREC_RAG: Final = Tool(
@@ -24,7 +13,7 @@ TREC_RAG: Final = Tool(
     tells=("references", "answer", "metadata.narrative|metadata.narrative_id|topic_id"),
     question=("metadata.narrative", "topic"),
     id=("metadata.narrative_id", "topic_id"),
-    answer=(_sentences,),
+    answer=(sentences("answer[].text"),),
     run=("metadata.run_id", "run_id"),
     example='{"metadata": {"run_id": "a", "narrative_id": "1", "narrative": "Who?"}, "references": ["d1"],'
     ' "answer": [{"text": "Ann.", "citations": [0]}]}\n',
