@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.answers.pairs import holds_pairs, refuse_misnamed, wins
+from judgekit.answers.pairs import wins
+from judgekit.data.paired import holds_pairs
 from judgekit.data.tables import RATINGS, UNDECLARED, UP, NotedTable
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale
@@ -44,9 +45,8 @@ def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: st
         UsageError: a scale is declared, but not for which of several metrics.
     """
     wanted = outcome or DeclaredOutcome()
-    refuse_misnamed([str(name) for name in table.columns], path)
     notes: tuple[str, ...] = ()
-    if holds_pairs(table):
+    if holds_pairs([str(name) for name in table.columns], path):
         table, notes = wins(table, path, wanted.cluster)
     table = filled(RATINGS.check(table, path, _lines_of(table)), "metric", RATING)
     metrics = list(dict.fromkeys(table["metric"]))

@@ -12,26 +12,15 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
-from judgekit.answers.pairs import refuse_misnamed, wins
+from judgekit.answers.pairs import wins
 from judgekit.answers.quality import Answered, Occurrence
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import column_names, read_table
+from judgekit.data.paired import PAIRS, holds_pairs
 from judgekit.data.runs import Run
-from judgekit.data.tables import (
-    ANSWERS,
-    PAIRED,
-    PAIRS,
-    QUALITY,
-    RATED,
-    RATINGS,
-    SAMPLES,
-    UNDECLARED,
-    NotedTable,
-    Status,
-    Table,
-)
+from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, NotedTable, Status, Table
 from judgekit.errors import DataError
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
@@ -230,8 +219,7 @@ def read_ratings(path: str | Path, *, model: str = UNDECLARED, outcome: Declared
 def read_rated(path: str | Path, cluster: str | None = None) -> NotedTable:
     """Read a table of ratings as it is; of answers compared two by two what each won, see `judgekit.answers.pairs`."""
     columns = column_names(path, "ratings of answers")
-    refuse_misnamed(sorted(columns), path)
-    if columns >= PAIRED:
+    if holds_pairs(sorted(columns), path):
         return wins(read_table(PAIRS, path, numbered=True), path, cluster)
     return NotedTable(read_table(RATINGS, path, numbered=True))
 

@@ -7,15 +7,17 @@ Borda score divided by its largest value.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS, NotedTable
-from judgekit.errors import DataError, nearest
+from judgekit.answers.encounters import Verdict, told_of
+from judgekit.data.paired import PAIRS
+from judgekit.data.tables import BY_AN_LLM, RATERS, RATINGS, NotedTable
+from judgekit.errors import DataError
 
 WINS: Final = "wins"
 """The metric of answers that were compared two by two."""
@@ -27,24 +29,6 @@ _SECOND: Final = frozenset({"b", "run_b", "model_b"})
 _TIE: Final = frozenset({"tie", "draw", "equal", "tie (bothbad)"})
 _KEPT: Final = ("depth", "model")
 _Key = tuple[Hashable, ...]
-
-
-def holds_pairs(table: pd.DataFrame) -> bool:
-    """Whether a table holds answers compared two by two, and no values."""
-    return "value" not in table.columns and {*table.columns} >= PAIRED
-
-
-def refuse_misnamed(columns: Collection[str], path: str | Path | None = None) -> None:
-    """Refuse a table without values that lacks one of the columns of answers compared two by two."""
-    lacking = sorted(PAIRED.difference(columns))
-    if len(lacking) != 1 or "value" in columns:
-        return
-    others = [name for name in columns if name not in PAIRS.columns]
-    raise DataError(
-        f"holds answers compared two by two, but lacks column {lacking[0]!r} (it has: {', '.join(columns)})."
-        f"{nearest(lacking[0], others)}",
-        path,
-    )
 
 
 def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | None = None) -> NotedTable:
@@ -79,7 +63,7 @@ def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | Non
     rated = rated.assign(value=[sum(values) / len(values) for values in won.values()], scale="unit")
     if lines:
         rated.index = pd.Index([places[key] for key in won], name="line")
-    return NotedTable(RATINGS.check(rated, path), tuple(compared.notes()))
+    return NotedTable(RATINGS.check(rated, path), tuple(told_of(compared.verdicts())))
 
 
 def _metric(row: Mapping[Any, Any]) -> str:
@@ -131,31 +115,8 @@ class _Compared:
     def _error(self, row: Mapping[Any, Any], reason: str, line: int | None) -> DataError:
         return DataError(f"query {row['query_id']!r}: {reason}", self._path, line)
 
-    def notes(self) -> Iterator[str]:
-        """Yield what is to be known: verdicts that follow the order, and runs that met different rivals."""
-        orders: defaultdict[_Key, list[float]] = defaultdict(list)
-        met: defaultdict[_Key, Counter[tuple[str, str]]] = defaultdict(Counter)
-        for (query_id, run_a, run_b, *rest), (share, _) in self._seen.items():
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield the comparisons that said something."""
+        for (query_id, run_a, run_b, *about), (share, _) in self._seen.items():
             if share is not None:
-                first, second = sorted((str(run_a), str(run_b)))
-                orders[query_id, first, second, *rest].append(share if first == run_a else 1 - share)
-                met[query_id, rest[0]][first, second] += 1
-        both = [values for values in orders.values() if len(values) > 1]
-        if both:
-            changed = sum(len({*values}) > 1 for values in both)
-            yield (
-                f"Compared in both orders: {len(both):,} pairs of answers. In {changed:,} of them the winner changed"
-                " with the order; each order counts half."
-            )
-        uneven = sum(not _even([*pairs], [*pairs.values()]) for pairs in met.values())
-        if uneven:
-            yield (
-                f"Not every two of the runs met equally often on {uneven:,} of {len(met):,} questions: there a run's"
-                " share of wins depends on whom it met."
-            )
-
-
-def _even(pairs: Sequence[tuple[str, str]], times: Sequence[int]) -> bool:
-    """Whether every two of the runs met, all equally often."""
-    runs = len({run for pair in pairs for run in pair})
-    return len(pairs) == runs * (runs - 1) // 2 and len({*times}) == 1
+                yield Verdict(query_id, str(run_a), str(run_b), share, tuple(about))

@@ -371,14 +371,6 @@ RATINGS: Final = Table(
     {"run": "name", "depth": "int", "model": "str", "metric": "str", "scale": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
-PAIRS: Final = Table(
-    "pairs",
-    {"query_id": "name", "run_a": "name", "run_b": "name", "winner": "str"},
-    {"depth": "int", "model": "str", "metric": "str", "judge": "str"},
-)
-"""Answers compared two by two; ``judge`` names the model that compared, and is blank where people did."""
-PAIRED: Final = frozenset({"run_a", "run_b", "winner"})
-"""The columns that tell such a table from ratings."""
 RATED: Final = ("value", "rating", "stars", "thumb", "thumbs", "vote", "feedback")
 """Columns of a table of answers that hold people's ratings of them."""
 SAMPLES: Final = ("sample", "epoch")

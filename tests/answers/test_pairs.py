@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -267,3 +268,21 @@ def test_a_run_without_scores_is_refused_where_the_others_were_compared_with_it(
         {"query_id": ids * 3, "run": ["good"] * 6 + ["poor"] * 6 + ["god"] * 6, "value": [0.0, 1.0, 1.0] * 6}
     )
     assert any("'god'" in warning for warning in jk.compare(scores, other).warnings), "ratings say nothing of others"
+
+
+def test_names_of_chatbot_arenas_are_refused_with_the_form_that_reads_them(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("question_id,model_a,model_b,winner\nq1,x,y,model_a\nq2,x,y,tie (bothbad)\n")
+    named = "csv(query_id=question_id, run_a=model_a, run_b=model_b):"
+    with pytest.raises(DataError, match=re.escape(named)):
+        read_ratings(path)
+    found = read_ratings(f"{named}{path}").table
+    assert dict(zip(zip(found["query_id"], found["run"], strict=True), found["value"], strict=True)) == {
+        **{("q1", "x"): 1.0, ("q1", "y"): 0.0},
+        **{("q2", "x"): 0.5, ("q2", "y"): 0.5},
+    }
+    # In a table of Python's, too, and with the question's own name where that is right already.
+    rows = table("q1,x,y,model_a", columns="query_id,model_a,model_b,winner")
+    scores = pd.DataFrame({"labeling": "l", "run": ["x", "y"], "measure": "P@1", "query_id": "q1", "value": 1.0})
+    with pytest.raises(DataError, match=re.escape("csv(run_a=model_a, run_b=model_b):")):
+        jk.compare(scores, rows)

@@ -1,0 +1,55 @@
+"""What comparisons two by two show about themselves: verdicts that follow the order, and runs that met other rivals."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+
+class Verdict(NamedTuple):
+    """What a comparison of two answers said.
+
+    Attributes:
+        query_id: the question that both answer.
+        run_a: the run whose answer was shown first.
+        run_b: the other run.
+        share: what the first answer won: 1, 0.5 or 0.
+        about: what else tells comparisons apart: their metric first, then who compared, for example.
+    """
+
+    query_id: Hashable
+    run_a: str
+    run_b: str
+    share: float
+    about: tuple[Hashable, ...]
+
+
+def told_of(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Yield what readers of shares of wins should know about the comparisons, a sentence each."""
+    by_order: defaultdict[Hashable, list[float]] = defaultdict(list)
+    met: defaultdict[Hashable, Counter[frozenset[str]]] = defaultdict(Counter)
+    for verdict in verdicts:
+        first, second = sorted((verdict.run_a, verdict.run_b))
+        of_first = verdict.share if first == verdict.run_a else 1 - verdict.share
+        by_order[verdict.query_id, first, second, verdict.about].append(of_first)
+        met[verdict.query_id, verdict.about[0]][frozenset((first, second))] += 1
+    in_both_orders = [shares for shares in by_order.values() if len(shares) > 1]
+    if in_both_orders:
+        changed = sum(len(set(shares)) > 1 for shares in in_both_orders)
+        yield (
+            f"Compared in both orders: {len(in_both_orders):,} pairs of answers. In {changed:,} of them the winner"
+            " changed with the order; each order counts half."
+        )
+    uneven = sum(not _even(times) for times in met.values())
+    if uneven:
+        yield (
+            f"Not every two of the runs met equally often on {uneven:,} of {len(met):,} questions: there a run's"
+            " share of wins depends on whom it met."
+        )
+
+
+def _even(times: Mapping[frozenset[str], int]) -> bool:
+    """Whether every two of the runs met, all equally often."""
+    runs = len(frozenset().union(*times))
+    return len(times) == runs * (runs - 1) // 2 and len(set(times.values())) == 1
