@@ -96,10 +96,16 @@ class Collection:
             queries = as_queries(queries)
             found = {name: results(retriever, queries, depth, name) for name, retriever in asked.items()}
             if docs is None:
+                bare = [name for name, rows in found.items() if holds_ids(rows)]
+                if bare:
+                    raise UsageError(f"docs is missing: retriever {bare[0]!r} returns ids, not passages")
                 docs = list(chain.from_iterable(found.values()))
             runs = {name: ranked(rows) if holds_ids(rows) else rows for name, rows in found.items()}
         if docs is None:
-            raise UsageError("docs is missing: only retrievers given as runs bring their documents")
+            raise UsageError(
+                "docs is missing: only retrievers given as runs bring their documents (a function of a question, or an"
+                " object of LangChain, LlamaIndex or Haystack, not its class)"
+            )
         # Cut first: what lies below the pool need not be in the collection.
         read = noted_runs(runs, drop_self=drop_self)
         given = [run.cut(depth) for run in read.runs]

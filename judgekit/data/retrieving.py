@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
 from typing import Any, Final
 
 from judgekit.data.documents import Queries
+from judgekit.data.forms.entry import passage_of
 from judgekit.errors import UsageError
 from judgekit.spec import user_code
 
@@ -32,6 +34,8 @@ def retrievers_of(runs: object) -> dict[str, Any]:
     """
     if is_retriever(runs):
         return {_name_of(runs): runs}
+    if isinstance(runs, list | tuple) and any(map(is_retriever, runs)):
+        raise UsageError("several retrievers need a name each: runs={'bm25': …, 'dense': …}")
     if not isinstance(runs, Mapping) or not any(map(is_retriever, runs.values())):
         return {}
     others = [name for name, run in runs.items() if not is_retriever(run)]
@@ -56,37 +60,71 @@ def results(retriever: Any, queries: Queries, depth: int, name: str) -> list[dic
     for query in queries.values():
         whose = f"retriever {name!r}, query {query.query_id!r}"
         with user_code(partial(str, whose), _file_of(retriever)):
-            documents = ask(query.text)
-        # Haystack's components return a dictionary.
-        if isinstance(documents, Mapping) and "documents" in documents:
-            documents = documents["documents"]
-        if isinstance(documents, str) or not hasattr(documents, "__iter__"):
-            raise UsageError(
-                f"{whose}: it returned {type(documents).__name__}, and must return a list of passages, best first, such"
-                " as [{'id': 'd1', 'text': '…'}], or of the ids of docs= that you give"
-            )
-        found.append({"query_id": query.query_id, "question": query.text, "documents": list(documents)[:depth]})
+            returned = ask(query.text)
+        passages = _passages(returned, whose)[:depth]
+        found.append({"query_id": query.query_id, "question": query.text, "documents": passages})
+    if not any(row["documents"] for row in found):
+        raise UsageError(f"retriever {name!r} returned nothing for any of the {len(found):,} queries")
     return found
 
 
-def ranked(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return results that hold ids, or (id, score), instead of passages as a run: ``{query_id: {doc_id: score}}``.
+_WANTED: Final = (
+    "a list of passages, best first, such as [{'id': 'd1', 'text': '…'}], or of the ids of docs= that you give"
+)
 
-    The order counts, not the scores: those of a vector store may be distances.
+
+def _passages(returned: Any, whose: str) -> list[Any]:
+    """Return the passages of a list that a retriever returned, without the scores that stand beside them.
+
+    Raises:
+        UsageError: it is no such list, with what to return instead.
     """
-    return {
-        row["query_id"]: {
-            str(item if isinstance(item, str) else item[0]): float(-place)
-            for place, item in enumerate(row["documents"])
-        }
-        for row in found
-    }
+    if inspect.isawaitable(returned):
+        if inspect.iscoroutine(returned):
+            returned.close()
+        raise UsageError(
+            f"{whose}: it is asynchronous: give a function that waits for it, such as"
+            " lambda text: asyncio.run(retriever(text))"
+        )
+    # Haystack's components return a dictionary.
+    if isinstance(returned, Mapping):
+        if "documents" not in returned:
+            keys = ", ".join(map(repr, list(returned)[:5])) or "none"
+            raise UsageError(f"{whose}: it returned a dictionary with the keys {keys}, and must return {_WANTED}")
+        returned = returned["documents"]
+    if isinstance(returned, str) or not hasattr(returned, "__iter__"):
+        raise UsageError(f"{whose}: it returned {type(returned).__name__}, and must return {_WANTED}")
+    passages = [_passage(item, whose) for item in returned]
+    if len({isinstance(passage, str) for passage in passages}) > 1:
+        raise UsageError(f"{whose}: it returned passages with their texts and without, and must return {_WANTED}")
+    return passages
+
+
+def _passage(item: Any, whose: str) -> Any:
+    """Return a passage without the score beside it; of one that holds no text, its id."""
+    # LangChain's similarity_search_with_score returns pairs. Scores may be distances, so the order counts.
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Real):
+        item = item[0]
+    if isinstance(item, str):
+        return item
+    read = passage_of(item)
+    if read.get("text") is not None:
+        return item
+    if read.get("id") is not None:
+        return str(read["id"])
+    held = list(item) if isinstance(item, Mapping) else type(item).__name__
+    raise UsageError(f"{whose}: a passage has neither text nor id ({held}), and it must return {_WANTED}")
+
+
+def ranked(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return results that hold ids instead of passages as a run: ``{query_id: {doc_id: score}}``, by their order."""
+    return {row["query_id"]: {doc_id: float(-place) for place, doc_id in enumerate(row["documents"])} for row in found}
 
 
 def holds_ids(found: list[dict[str, Any]]) -> bool:
-    """Return whether results hold ids, or (id, score), instead of passages."""
-    first = next((item for row in found for item in row["documents"]), None)
-    return isinstance(first, str) or (isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], str))
+    """Return whether results hold ids instead of passages: texts without white space, which texts of passages have."""
+    items = [item for row in found for item in row["documents"]]
+    return all(isinstance(item, str) and len(item.split()) == 1 for item in items)
 
 
 def _asking(retriever: Any, depth: int) -> Callable[[str], Any]:

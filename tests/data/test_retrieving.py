@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import judgekit as jk
@@ -66,11 +67,25 @@ def test_several_retrievers_share_their_passages() -> None:
 
 def test_documents_that_are_given_are_the_ones_that_are_labelled() -> None:
     docs = {f"d{number}": "Jane Austen, Ann" for number in range(4)}
-    for found in (["d0", "d3"], [("d3", 0.1), ("d0", 0.9)]):
+    for found in (["d0", "d3"], [("d3", 0.1), ("d0", 0.9)], [{"id": "d0", "score": 2.0}, {"id": "d3"}]):
         labels = jk.label(
             "containment", queries=QUERIES, docs=docs, runs=lambda text, found=found: found, depth=2
         ).table
         assert labels["relevance"].tolist() == [1.0] * 4
+
+
+def test_texts_alone_and_passages_with_scores_are_passages() -> None:
+    scored = [(Document(passage), np.float32(place)) for place, passage in enumerate(PASSAGES)]
+    for found in (PASSAGES, [(passage, 0.5) for passage in PASSAGES], scored, iter(PASSAGES * 2)):
+        labels = jk.label("containment", queries=QUERIES, runs=lambda text, found=found: list(found), depth=4).table
+        assert labels.loc[labels["query_id"] == "q1", "relevance"].sum() == 1
+    # Nothing for one question is an empty list.
+    some = jk.label("containment", queries=QUERIES, runs=lambda text: PASSAGES if "Emma" in text else [], depth=4)
+    assert set(some.table["query_id"]) == {"q1"}
+
+
+async def waiting(text: str) -> list[str]:
+    return PASSAGES
 
 
 @pytest.mark.parametrize(
@@ -80,6 +95,14 @@ def test_documents_that_are_given_are_the_ones_that_are_labelled() -> None:
         (lambda text: 1 / 0, "query 'q1': ZeroDivisionError"),
         ({"a": plain, "b": "b.trec"}, "run 'b' is no retriever"),
         ("missing.trec", "docs is missing"),
+        (LangChain, "docs is missing: .*not its class"),
+        ([plain, with_k], "several retrievers need a name each"),
+        (lambda text: [], "retriever 'retriever' returned nothing for any of the 2 queries"),
+        (lambda text: ["d0", "d1"], "docs is missing: retriever 'retriever' returns ids"),
+        (lambda text: {"d0": 1.0}, "query 'q1': it returned a dictionary with the keys 'd0'"),
+        (lambda text: [{"body_text": "x"}], "query 'q1': a passage has neither text nor id .*body_text"),
+        (lambda text: ["d0", {"id": "d1", "text": "a cat"}], "query 'q1': .* with their texts and without"),
+        (waiting, r"query 'q1': it is asynchronous: .* asyncio.run"),
     ],
 )
 def test_what_is_no_list_of_passages_is_refused(runs: Any, message: str) -> None:
