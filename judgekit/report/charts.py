@@ -30,6 +30,13 @@ IN_WORDS: Final = {
     FIND_QUESTIONS: "To find the questions that fail",
 }
 _K: Final = "k, documents that the answer is given"
+_NEEDS: Final = {
+    "against-k": "answers from the top k documents for two k or more, and the primary measure at each k",
+    "best-against-k": "answers from the top k documents for two k or more, and scores of two measures or more",
+    "against-model": "answers of two models or more",
+    "against-mode": "answers in two modes or more",
+}
+"""What the figures need that a result need not have."""
 
 
 def figures(results: Results, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
@@ -40,7 +47,7 @@ def figures(results: Results, coefficient: str = HEADLINE, run: str | None = Non
         uses = [(FIND_QUESTIONS, USES[FIND_QUESTIONS])]
     views = _Views({IN_WORDS[use]: (results, level) for use, level in uses}, coefficient, run)
     decision = decided(results.claims, views.order, percent(results.facts.confidence))
-    return Figures([decision, views.by_use(), *views.against_each()])
+    return Figures([decision, views.by_use(), *views.against_each()], needs=_NEEDS)
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run: str | None = None) -> Figures:
@@ -56,7 +63,7 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run:
     # The paper correlates over questions: its figures at another level would be other figures.
     level = USES[FIND_QUESTIONS]
     views = _Views({name: (results, level) for name, results in found.items()}, coefficient, run)
-    return Figures([*drawn, *views.against_each()])
+    return Figures([*drawn, *views.against_each()], needs=_NEEDS)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -100,22 +100,32 @@ class Figures(tuple[Figure, ...]):
 
     Attributes:
         summary: what they are of in words and a table, as HTML.
+        needs: what a figure of each name needs to be drawn, in words.
     """
 
     summary: Markup
+    needs: Mapping[str, str]
 
-    def __new__(cls, figures: Iterable[Figure | None] = (), summary: Markup | None = None) -> Self:
-        """Make a tuple of them."""
+    def __new__(
+        cls,
+        figures: Iterable[Figure | None] = (),
+        summary: Markup | None = None,
+        needs: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Make a tuple of them; those of other `Figures` need what they needed there."""
         self = super().__new__(cls, filter(None, figures))
         self.summary = summary or Markup("")
+        self.needs = needs or getattr(figures, "needs", {})
         return self
 
     def named(self, name: str) -> Figure:
         """Return the figure of a name."""
         # By name and not by number: which figures there are depends on the data.
         by_name = {figure.name: figure for figure in self}
+        if name not in by_name and name in self.needs:
+            raise UsageError(f"no figure {name!r} could be drawn: it needs {self.needs[name]}")
         if name not in by_name:
-            raise UsageError(not_among("figure", name, list(by_name)))
+            raise UsageError(not_among("figure", name, list(by_name), also=self.needs))
         return by_name[name]
 
     def save(self, folder: str | Path) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from hypothesis import example, given, strategies as st
+from markupsafe import Markup
 
 from judgekit import report
 from judgekit.analysis.claims import Claim
@@ -86,6 +87,12 @@ def test_a_mark_says_its_numbers(drawn):
 def test_a_result_without_the_data_has_no_such_figure():
     bare = make_results(labelings=(), agreement=None, comparison=make_results().comparison.query("depth == 5"))
     assert [one.name for one in figures(bare)] == ["decision", "by-use"]
+    # A name of the pages that cannot be drawn says what lacks, and is not called unknown.
+    for name, lacks in (("best-against-k", "for two k or more"), ("against-model", "two models")):
+        with pytest.raises(UsageError, match=f"no figure '{name}' could be drawn: it needs .*{lacks}"):
+            Figures(figures(bare), summary=Markup("of a notebook")).named(name)
+    with pytest.raises(UsageError, match=r"unknown figure 'best-against'.*Did you mean 'best-against-k'"):
+        figures(bare).named("best-against")
     empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=(), claims=())
     assert list(figures(empty)) == []
 
