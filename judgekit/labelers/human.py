@@ -137,7 +137,15 @@ def _votes(path: Path) -> dict[Pair, Label]:
     shown: Counter[Pair] = Counter()
     chosen: Counter[Pair] = Counter()
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
-        query_id, choice = _text(path, record, "query_id"), _text(path, record, "chosen")
+        query_id = _text(path, record, "query_id")
+        # A blank may mean that no document was good, or that nobody said.
+        if record.fields.get("chosen") in (None, ""):
+            raise DataError(
+                "chosen is empty: write none if no document was good, and leave the row out if nobody said",
+                path,
+                record.line,
+            )
+        choice = _text(path, record, "chosen")
         cell = record.fields.get("shown")
         doc_ids: Any = cell
         if isinstance(cell, str):
