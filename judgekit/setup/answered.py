@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,139 +16,194 @@ from judgekit.answers.imported import candidates, read_rated
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
-from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS, RATERS, SAMPLES
 from judgekit.errors import DataError
 from judgekit.setup.inputs import CURE, KINDS, Files, Input
 from judgekit.setup.joined import not_meant
+from judgekit.setup.runs import ANSWERED, FoundRuns
 from judgekit.setup.telling import told_apart
 from judgekit.setup.written import KnownOutcome
 from judgekit.spec import Spec, form_of
-
-ANSWERED: Final = 5
-"""How many documents an answer is made from where nothing says it."""
-
 
 _RENAME: Final = (
     "Rename the files or the values so that they are equal, or leave this file out by naming the other files."
 )
 
 
-def longest(runs: Iterable[Run]) -> int:
-    """Return how many documents the longest list holds."""
-    return max((int(run.counts.max(initial=1)) for run in runs), default=ANSWERED)
+@dataclass(frozen=True)
+class _Part:
+    """What one file says of answers.
+
+    Attributes:
+        file: the file.
+        runs: the runs that its rows name.
+        depths: from how many documents the answers were made.
+        columns: the columns that say what answers were made from.
+        scales: its ratings by metric, each with the scale to declare.
+        cluster: the column of the users that gave them, "" if there is none.
+        rated: of a file of ratings: which answers are rated by which metric, a row each; None of answers.
+    """
+
+    file: Input
+    runs: set[str]
+    depths: Sequence[int]
+    columns: set[str]
+    scales: Mapping[str, str | None]
+    cluster: str
+    rated: pd.DataFrame | None = None
 
 
-@dataclass
-class OutcomeFound:
-    """Takes what is known of answers: ratings, else what an application answered."""
+def known_outcome(files: Files, runs: FoundRuns, queries: Queries, asked: Queries) -> KnownOutcome:
+    """Return what is known of answers to the questions that are asked: ratings, else what an application answered."""
+    look = _Look(files, runs, queries, asked)
+    ratings = look.ratings()
+    answers = look.beside_ratings() if ratings else look.answers()
+    parts = ratings or answers
+    left = _left(runs, parts)
+    if parts and left and not ratings:
+        files.cautions.append(f"there are no answers of run {', '.join(sorted(left))}")
+    depths = {depth for part in (*ratings, *answers) for depth in part.depths}
+    metrics = {metric for part in ratings if part.rated is not None for metric in part.rated["metric"]}
+    scales: dict[str, str | None] = {}
+    for part in parts:
+        scales |= part.scales
+    known = KnownOutcome(
+        files=[part.file for part in parts],
+        beside=[part.file for part in answers] if ratings else [],
+        metrics=sorted(metrics),
+        # Ratings seldom say a depth: a user saw an answer, and not how many passages it was made from.
+        depths=sorted(depths) or [min(ANSWERED, runs.longest)],
+        rated=scales,
+        cluster=next((part.cluster for part in parts if part.cluster), ""),
+    )
+    return look.compared(known, sum(_answers_rated(part) for part in ratings))
+
+
+def _left(runs: FoundRuns, parts: Iterable[_Part]) -> set[str]:
+    """Return the runs whose answers no part holds."""
+    left = {*runs.runs}
+    for part in parts:
+        left -= part.runs or left  # rows that name no run are about the only one
+    return left
+
+
+def _answers_rated(part: _Part) -> int:
+    """Return how many answers a file rates."""
+    assert part.rated is not None, "only of ratings"
+    keys = [key for key in ("run", "query_id") if key in part.rated.columns]
+    return len(part.rated[keys].drop_duplicates())
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Looks into files of ratings and of answers, and says of each what it is taken for."""
 
     files: Files
-    runs: Mapping[str, Run]
-    run_files: Mapping[str, Input]
+    runs: FoundRuns
     queries: Queries
     asked: Queries
-    known: KnownOutcome = field(default_factory=KnownOutcome)
 
-    def __post_init__(self) -> None:
-        self.left = {*self.runs}
-        self.longest = longest(self.runs.values())
-        self.rated = 0
+    @property
+    def referenced(self) -> bool:
+        """Whether a question has reference answers."""
+        return any(query.answers for query in self.asked.values())
 
-    def taken(self) -> KnownOutcome:
-        """Return what is known; nothing where no file holds ratings or answers."""
-        known = self.known
+    def ratings(self) -> list[_Part]:
+        """Return what files of ratings say."""
+        parts: list[_Part] = []
         for file in self.files.of("ratings"):
             if not file.taken or file.nested:
-                self._take(file, "ratings", "ratings of answers")
-        for file in self.files.of("answer"):
-            if file.taken and not file.nested:
+                part = self._part(file, "ratings", "ratings of answers")
+                parts += [] if part is None else [part]
+        return parts
+
+    def answers(self) -> list[_Part]:
+        """Return what an application answered."""
+        parts: list[_Part] = []
+        for file in self._of_answers():
+            if not _left(self.runs, parts):
+                file.leave(f"{', '.join(part.file.name for part in parts)} has the answers of all runs")
                 continue
-            if known.metrics:
-                self._take_beside(file)
-            elif not self.left:
-                file.leave(f"{', '.join(other.name for other in known.files)} has the answers of all runs")
-            else:
-                self._take(file, "answer", "answers of your application")
-        if known.files and self.left and not known.metrics:
-            self.files.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
-        # Ratings seldom say a depth: a user saw an answer, and not how many passages it was made from.
-        known.depths = sorted({*known.depths}) or [min(ANSWERED, self.longest)]
-        self._compare()
+            part = self._part(file, "answer", "answers of your application", parts)
+            parts += [] if part is None else [part]
+        return parts
+
+    def beside_ratings(self) -> list[_Part]:
+        """Return the answers beside people's ratings, where reference answers can say how good they are."""
+        parts: list[_Part] = []
+        for file in self._of_answers():
+            if not self.referenced:
+                file.leave("the outcome is people's ratings, and there are no reference answers to compare with")
+                continue
+            part = self._part(file, "answer", "answers of your application", parts)
+            parts += [] if part is None else [part]
+        return parts
+
+    def _of_answers(self) -> list[Input]:
+        return [file for file in self.files.of("answer") if not file.taken or file.nested]
+
+    def compared(self, known: KnownOutcome, rated: int) -> KnownOutcome:
+        """Try the free metrics on the answers, and tell whether ratings are of a few of them only."""
+        if not known.imported or not self.referenced:
+            return known
+        names = {file.path: name for name, file in self.runs.files.items()}
+        files = [(Path(file.given), names.get(file.path)) for file in known.imported]
+        with suppress(DataError):  # which the check of the experiment tells
+            known = replace(known, told=told_apart(files, self.asked, self.runs.runs, known.depths))
+        answers = len(self.asked) * len(self.runs.runs)
+        if known.metrics and 2 * rated < answers:
+            known = replace(known, few=f" of {rated:,} of {answers:,} answers")
         return known
 
-    def _take_beside(self, file: Input) -> None:
-        """Take answers beside people's ratings, where reference answers can say how good they are."""
-        ratings = self.known
-        if not any(query.answers for query in self.asked.values()):
-            file.leave("the outcome is people's ratings, and there are no reference answers to compare with")
-            return
-        if not ratings.beside:
-            self.left = {*self.runs}
-        self.known = KnownOutcome(files=ratings.beside, depths=ratings.depths)
-        self._take(file, "answer", "answers of your application")
-        self.known = ratings
-
-    def _compare(self) -> None:
-        """Try the free metrics on the answers, and tell whether ratings are of a few of them only."""
-        known = self.known
-        if not known.imported or not any(query.answers for query in self.asked.values()):
-            return
-        runs = {file.path: name for name, file in self.run_files.items()}
-        files = [(Path(file.given), runs.get(file.path)) for file in known.imported]
-        with suppress(DataError):  # which the check of the experiment tells
-            known.told = told_apart(files, self.asked, self.runs, known.depths)
-        answers = len(self.asked) * len(self.runs)
-        if known.metrics and 2 * self.rated < answers:
-            known.few = f" of {self.rated:,} of {answers:,} answers"
-
-    def _take(self, file: Input, kind: str, what: str) -> None:
-        known = self.known
+    def _part(self, file: Input, kind: str, what: str, earlier: Sequence[_Part] = ()) -> _Part | None:
+        """Return what a file says; None where it is left aside, which is said of it."""
         _name_columns(file)
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
             if file.problem:  # said at once, not when the cell that cannot be read is mended
                 self.files.problems.append(f"{file.at_line(None)}: {file.problem} {_RENAME}")
-            return
+            return None
         # Results of a pipeline hold the answers of the run that they are.
-        own = {name for name in self.runs if self.run_files[name] is file}
+        own = self.runs.of(file)
         about = {*table["run"]} if "run" in table.columns else own
         concerns = table["query_id"].isin(list(self.asked)).any()
         wrong = self._wrong(file, table, own, about) if concerns else ""
         if wrong:
             file.why = "not used: see below"
             self.files.problems.append(wrong)
-            return
-        none = "none of its rows is about the questions of the experiment"
-        problem = self._problem(table, kind, about) if concerns else none
+            return None
+        problem = "none of its rows is about the questions of the experiment"
+        if concerns:
+            problem = "" if kind == "ratings" else self._problem(table, about, earlier)
         if problem:
             self.files.leave(file, problem, f"the {KINDS[kind]} of {file.name} are not used: {problem}")
-            return
-        rated = self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer"))
-        if rated is None:
-            return
-        if "depth" in table.columns:
-            known.depths += [int(depth) for depth in table["depth"].unique() if depth > 0]
-        elif file.nested:
-            known.depths.append(self.longest)
-        known.files.append(file)
-        known.columns = _placing(table)
-        self.left -= about or self.left  # rows that name no run are about the only one
-        known.rated |= rated
-        known.cluster = known.cluster or _cluster(file, table)
-        if kind == "ratings":
-            known.metrics = sorted({*known.metrics, *table["metric"]})
-            keys = [key for key in ("run", "query_id") if key in table.columns]
-            self.rated += len(table[keys].drop_duplicates())
+            return None
+        scales = self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer"))
+        if scales is None:
+            return None
         file.take(kind, what)
+        depths: list[int] = []
+        if "depth" in table.columns:
+            depths = [int(depth) for depth in table["depth"].unique() if depth > 0]
+        elif file.nested:
+            depths = [self.runs.longest]
+        return _Part(
+            file=file,
+            runs=about,
+            depths=depths,
+            columns=_placing(table),
+            scales=scales,
+            cluster=_cluster(file, table),
+            rated=table if kind == "ratings" else None,
+        )
 
     def _wrong(self, file: Input, table: pd.DataFrame, own: set[str], about: set[str]) -> str:
         """Return what is to be mended in a file, "" if nothing is: the runs that it names, and answers rated twice."""
-        unknown = not_meant(about, self.runs)
+        unknown = not_meant(about, self.runs.runs)
         if unknown:
             return f"{file.at_line(None)}: {unknown} {'Make a file of each run, with its name.' if own else _RENAME}"
-        if not about and len(self.runs) > 1:
-            runs = ", ".join(sorted(self.runs))
+        if not about and len(self.runs.runs) > 1:
+            runs = ", ".join(sorted(self.runs.runs))
             return f"{file.at_line(None)}: its rows name no run ({runs}): add a column 'run'. {CURE}"
         if "ratings" not in file.kinds or _cluster(file, table):
             return ""
@@ -162,13 +217,10 @@ class OutcomeFound:
             f" name their column: {_of_users(file)}"
         )
 
-    def _problem(self, table: pd.DataFrame, kind: str, about: set[str]) -> str:
-        """Return why ratings or answers of these runs are left aside, "" if they are not."""
-        known = self.known
-        if kind == "ratings":
-            return ""
-        if known.files and (_placing(table) != known.columns or not about <= self.left):
-            return f"{known.files[0].name} has answers with other columns, or of the same runs"
+    def _problem(self, table: pd.DataFrame, about: set[str], earlier: Sequence[_Part]) -> str:
+        """Return why answers of these runs are left aside, "" if they are not."""
+        if earlier and (_placing(table) != earlier[0].columns or not about <= _left(self.runs, earlier)):
+            return f"{earlier[0].file.name} has answers with other columns, or of the same runs"
         # Of another set of questions a few ids often agree by chance: 1, 2, 3.
         strange = sorted({*table["query_id"]} - {*self.queries})
         return f"query {strange[0]!r} is not among the questions" if strange else ""

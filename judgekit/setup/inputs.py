@@ -276,9 +276,13 @@ def runs_named(paths: Sequence[str | Path]) -> tuple[dict[Path, str], list[str |
     return names, files
 
 
-def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, list[str]]:
-    """Return where tables are, in the order of their names, with the forms that the user put in front of each."""
+def forms_of(paths: Sequence[str | Path]) -> tuple[dict[Place, list[str]], list[str]]:
+    """Return where tables are, in the order of their names, with the forms that the user put in front of each.
+
+    Second: what keeps `init` from going on, a sentence each.
+    """
     forms: dict[Place, list[str]] = {}
+    problems: list[str] = []
     for given in paths:
         try:
             spelled, text = split_form(given)  # of an address it says how to download it
@@ -301,7 +305,7 @@ def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, li
             problems.append(str(error))
     if not forms and not problems:
         problems.append(f"{paths[0]}: holds no files of data")
-    return forms
+    return forms, problems
 
 
 def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:
@@ -330,9 +334,8 @@ class Files:
     """
 
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
-        self.problems: list[str] = []
         self.run_names, paths = runs_named(paths)
-        forms = forms_of(paths, self.problems)
+        forms, self.problems = forms_of(paths)
         found = [place.path for place in forms] or [Path("experiment.toml")]
         folders = [Path(path) for path in paths if Path(path).is_dir()]
         inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in found)

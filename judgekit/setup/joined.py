@@ -25,6 +25,7 @@ from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, nearest
 from judgekit.setup.inputs import IMPORTED, Files, Input, question_column
+from judgekit.setup.runs import FoundRuns
 from judgekit.spec import Spec, slug
 
 _OF_ANSWERS: Final = {"answer", "ratings"}
@@ -238,9 +239,10 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
         file.taken.append(f"its runs are those of the files ({told}): written to {copy.name} with their names")
 
 
-def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, Input]) -> None:
+def give_results_ids(files: Files, found: FoundRuns) -> FoundRuns:
     """Give results the ids of a table with the same questions, and one id to passages that several have."""
-    results = [name for name, file in run_files.items() if "query" in file.kinds]
+    results = [name for name, file in found.files.items() if "query" in file.kinds]
+    runs, run_files = {**found.runs}, {**found.files}
     tables: list[tuple[Input, dict[str, str]]] = []
     for table in files.of("query") if results else ():
         queries = None if table.nested else files.read(table, "query", read_queries)
@@ -252,12 +254,14 @@ def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, In
         file, run = run_files[name], runs[name]
         result = _Result(file, run, files.read(file, "query", read_queries) or {}, read_docs(file.given))
         if result.joined([*tables, *earlier]) or result.named_apart(passages):
-            copy = result.rewritten(files, passages)
+            copy, added = result.rewritten(files, passages)
+            passages |= added
             runs[name], run_files[name] = read_run(copy.path, name), copy
         else:
             # A tool may number the questions of each file anew: then the first file's ids are taken.
             earlier.append((file, {folded(query.text): query_id for query_id, query in result.queries.items()}))
             passages |= {(doc.title, doc.text): doc.doc_id for doc in result.retrieved}
+    return FoundRuns(runs, run_files)
 
 
 @dataclass
@@ -299,10 +303,16 @@ class _Result:
         apart = [doc for doc in shared if passages[doc.title, doc.text] != doc.doc_id]
         return 2 * len(apart) > len(shared)
 
-    def rewritten(self, files: Files, passages: dict[tuple[str, str], str]) -> Input:
-        """Write the result again, with the ids of the table's questions and of earlier results' passages."""
+    def rewritten(
+        self, files: Files, earlier: Mapping[tuple[str, str], str]
+    ) -> tuple[Input, dict[tuple[str, str], str]]:
+        """Write the result again, with the ids of the table's questions and of earlier results' passages.
+
+        Second: the ids of the passages that no earlier result has. Two passages of one result keep two ids, also where
+        their texts are the same.
+        """
         file, rows, answers = self.file, [], {}
-        earlier = dict(passages)  # two passages of this result keep two ids, also where their texts are the same
+        added: dict[tuple[str, str], str] = {}
         if "answer" in file.kinds:
             table = files.read(file, "answer", partial(read_table, ANSWERS))
             answers = {} if table is None else {row.pop("query_id"): row for row in table.to_dict("records")}
@@ -316,7 +326,8 @@ class _Result:
                 documents[doc_id] = {"id": doc_id, "title": doc.title, "text": doc.text}
                 if doc.page_id:
                     documents[doc_id]["page_id"] = doc.page_id
-                passages.setdefault((doc.title, doc.text), doc_id)
+                if (doc.title, doc.text) not in earlier:
+                    added.setdefault((doc.title, doc.text), doc_id)
             row = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
             rows.append({**row, "documents": [*documents.values()], **answers.get(query_id, {})})
         copy = _add_copy(files, file, rows, {})
@@ -332,7 +343,7 @@ class _Result:
         file.taken.append(f"{same}: written to {copy.name} with their ids")
         file.kinds = ["query"] if self.table is None else []
         file.tell_nested()
-        return copy
+        return copy, added
 
 
 def references_of(source: str | Path) -> dict[str, tuple[str, ...]]:

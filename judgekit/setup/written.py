@@ -14,39 +14,37 @@ _STANDS: Final = 10
 """Words above which containment skips a reference."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class KnownOutcome:
-    """What is known of answers.
+    """What is known of answers; nothing where no file holds ratings or answers.
 
     Attributes:
         files: of ratings or of answers.
         beside: of answers, where others hold ratings.
         metrics: what files of ratings rate.
         depths: from how many documents the answers were made.
-        columns: the columns of the answers that say where they belong.
         rated: people's ratings by metric, each with the scale to declare.
         cluster: the column of the ratings with the users that gave them, "" if there is none.
         few: how many answers are rated, where that is less than half of them; "" otherwise.
         told: what the free metrics say of the answers.
     """
 
-    files: list[Input] = field(default_factory=list)
-    beside: list[Input] = field(default_factory=list)
-    metrics: list[str] = field(default_factory=list)
-    depths: list[int] = field(default_factory=list)
-    columns: set[str] = field(default_factory=set)
-    rated: dict[str, str | None] = field(default_factory=dict)
+    files: Sequence[Input] = ()
+    beside: Sequence[Input] = ()
+    metrics: Sequence[str] = ()
+    depths: Sequence[int] = ()
+    rated: Mapping[str, str | None] = field(default_factory=dict)
     cluster: str = ""
     few: str = ""
     told: Told = field(default_factory=Told)
 
     @property
-    def ratings(self) -> list[Input]:
+    def ratings(self) -> Sequence[Input]:
         """The files of ratings."""
-        return self.files if self.metrics else []
+        return self.files if self.metrics else ()
 
     @property
-    def imported(self) -> list[Input]:
+    def imported(self) -> Sequence[Input]:
         """The files of answers."""
         return self.beside if self.metrics else self.files
 

@@ -1,0 +1,70 @@
+"""The judgments among the files of `judgekit init`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from judgekit.data.documents import Docs, Queries
+from judgekit.data.gold import judged_by, misplaced
+from judgekit.data.labelings import Labeling
+from judgekit.data.runs import pool
+from judgekit.data.trec import read_qrels
+from judgekit.setup.inputs import Files, Input
+from judgekit.setup.runs import FoundRuns
+
+_OWN_LABELINGS: Final = ("containment", "judge", "erag")
+
+
+@dataclass(frozen=True)
+class FoundJudgments:
+    """Judgments: the file of each by name, with how it names passages (``page``, ``title`` or ""), and the labels."""
+
+    files: Mapping[str, tuple[Input, str]]
+    labelings: Sequence[Labeling]
+
+
+def read_judgments(files: Files, runs: FoundRuns, asked: Queries, docs: Docs, depth: int) -> FoundJudgments:
+    """Return the judgments that are about what runs found; of the others it is said why they are left."""
+    pooled = dict(pool([*runs.runs.values()], asked, depth))
+    used: dict[str, tuple[Input, str]] = {}
+    labelings: list[Labeling] = []
+    for file in files.of("qrels"):
+        labeling = files.read(file, "qrels", lambda path: read_qrels(path))
+        if labeling is None:
+            continue
+        judged = labeling.table.groupby("query_id")["doc_id"].agg(set).to_dict()
+        about = [query_id for query_id in asked if query_id in judged]
+        met = sum(not judged[query_id].isdisjoint(pooled[query_id]) for query_id in about)
+        expand = "" if met else _expanded(judged, pooled, about, docs)
+        if not about:
+            none = "judges none of the questions"
+            files.leave(file, f"it {none}", f"{file.name} {none} of the runs")
+            continue
+        if not met and not expand:
+            none = "judges none of the passages that the runs found"
+            files.leave(file, f"it {none}", f"{file.name} {none}: are these of the same collection?")
+            continue
+        name = file.stem
+        while name in used or name in _OWN_LABELINGS:
+            name += "-qrels"
+        used[name] = file, expand
+        labelings.append(labeling)
+        by = f", by the {expand} of a passage" if expand else ""
+        judgments = f"judgments: {len(about):,} of {len(asked):,} questions, {met or len(about):,} with a"
+        file.take("qrels", f"{judgments} judged passage among those that runs found{by}")
+        if not expand:
+            files.cautions += misplaced(file.name, judged_by(labeling), labeling.scale.threshold, pooled, docs)
+    return FoundJudgments(used, labelings)
+
+
+def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:
+    """Return ``page`` or ``title`` if that is what judgments name, "" otherwise."""
+    for query_id in of:
+        for doc in docs.get(pooled[query_id]):
+            if doc.page_id in judged[query_id]:
+                return "page"
+            if doc.title in judged[query_id]:
+                return "title"
+    return ""
