@@ -97,6 +97,23 @@ def test_ratings_stand_beside_the_answers(rated, outcome, place, judgekit):
     judgekit("run", place / "experiment.toml", "--out", place / "results", code=0)
 
 
+def test_several_files_of_answers_with_a_depth_stand_beside_ratings(place, judgekit):
+    questions = [{"id": f"q{n}", "question": f"Who built hall {n}?", "answers": [f"Person {n}"]} for n in QUESTIONS]
+    passages = [{"id": f"d{n}", "text": f"Hall {n} was built by Person {n}."} for n in QUESTIONS]
+    for name, rows in (("questions", questions), ("passages", passages)):
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    thumbs = ["query_id,run,value"]
+    for shift, run in enumerate(("bm25", "dense")):
+        (place / f"{run}.trec").write_text("".join(f"q{n} Q0 d{(n + shift) % 20} 1 1.0 {run}\n" for n in QUESTIONS))
+        answers = [f"q{n},{run},1,{in_a_sentence(n, right_of(run, n))!r}" for n in QUESTIONS]
+        (place / f"{run}-answers.csv").write_text("query_id,run,depth,answer\n" + "\n".join(answers).replace("'", '"'))
+        thumbs += [f"q{n},{run},{'up' if right_of(run, n) else 'down'}" for n in QUESTIONS]
+    (place / "thumbs.csv").write_text("\n".join(thumbs))
+    judgekit("init", place, code=0)
+    answers = load(place / "experiment.toml").answers
+    assert (answers.ratings, answers.imported) == (["thumbs.csv"], ["bm25-answers.csv", "dense-answers.csv"])
+
+
 def test_one_answer_of_a_hundred_does_not_choose_exact_match():
     assert Told(100, {"em": 1, "contains": 40, "f1": 90, "rouge-l": 90}).order(2) == ["contains", "em", "f1", "rouge-l"]
     assert Told(100, {"em": 20, "contains": 40, "f1": 90, "rouge-l": 90}).order(2)[0] == "em"
