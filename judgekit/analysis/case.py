@@ -45,6 +45,8 @@ HELPS: Final = "helps"
 MISLEADS: Final = "misleads"
 NOT_SHOWN: Final = "not shown"
 CHANCE: Final = 0.5
+PICKS_A_WORSE_ONE: Final = "it picks"
+"""How the clause of `Case.why_left_out` begins for a labeling whose own pick is shown to be worse."""
 """How often a labeling that knows nothing finds the worse answered of two questions."""
 _EQUAL: Final = 1e-12
 
@@ -412,7 +414,8 @@ class Case:
             return self._backwards(follower)
         may_be_best = np.array(self.panel.runs)[self.best.may_be_best]
         if not {*may_be_best.tolist()} & {*(follower.may_pick or follower.picks)}:
-            return f"it picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse"
+            worse = f"which {self.target} {self.show} to be worse than the best"
+            return f"{PICKS_A_WORSE_ONE} {names_of(follower.picks)}, {worse}"
         if follower.flattered:
             return f"it is shown to flatter {follower.flattered}, its own pick"
         if follower.finding == MISLEADS:

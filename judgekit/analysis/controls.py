@@ -61,11 +61,15 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         stands = FINDS
         if choosing:
             stands = CHEAPER if close and other is not None and name == other.name else KEEP
-        said = f"{name} is not shown to {does} {names_of(beside, 'or')}"
+        doubt = f"is not shown to {does} {names_of(beside, 'or')}"
         kept = choosing and case.kept is not None and case.kept.name == name
-        said = f"Caution: {said}." if kept else f"{said}."
         if kept and name in case.free and not case.exists_already(name):
-            said += f" Screen new runs by {name}, and check their answers before you ship one."
+            # First what to do, since a reader who meets a doubt first asks whether to keep the labels at all.
+            said = f"Screen new runs by {name}, but check their answers before you ship one: it {doubt}."
+        elif kept:
+            said = f"Caution: {name} {doubt}."
+        else:
+            said = f"{name} {doubt}."
         yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{stands}: {name}")
     if labelings or choosing:
         for name, why in case.excluded(use).items():

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.background import LENGTH, RETRIEVER
-from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, Case, Follower
+from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, PICKS_A_WORSE_ONE, Case, Follower
 from judgekit.analysis.claims import BASED_ON, Claim, about_all
 from judgekit.analysis.costs import further_run
 from judgekit.analysis.follow import pooled_correlation
@@ -85,7 +85,9 @@ def keeping(case: Case) -> Iterator[Claim]:
         said = f"For a new run, answer its questions: that costs {more} than labels."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += f" Exception: a new run that needs fewer than about {fewer:,} new labels is cheaper to label."
+            said += (
+                f" Exception: a new run that needs fewer than about {fewer:,} new labels is clearly cheaper to label."
+            )
         yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
@@ -165,7 +167,9 @@ def _in_words(rival: Follower) -> str:
 def _none(case: Case) -> Claim:
     by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not case.eligible:
-        said = "Do not use these labels to choose between runs: compare runs by their answers, new runs too."
+        said = f"Do not use these labels to choose between runs{_same_fault(case)}"
+        said += ". Compare" if _same_fault(case) else ": compare"
+        said += " runs by their answers, new runs too."
         if case.finders and case.finds(case.finders[0]):
             said += f" Keep those of {case.finders[0].name} only to find failing questions within a run."
         if by_judgments:
@@ -180,6 +184,18 @@ def _none(case: Case) -> Claim:
     else:
         said += " Until then, buy no labels and compare runs by their answers."
     return Claim(KEEP, said + _free_qrels(case), against=first.name, **first.r._asdict(), line="Keep", rank=1)
+
+
+def _same_fault(case: Case) -> str:
+    """Return why all labelings are left out, as the rest of a sentence, where all pick the same worse run; else ""."""
+    reasons = {case.why_left_out(follower) for follower in case.followers}
+    why = reasons.pop()
+    # What is said of reversed scores stands with the sentence of each labeling.
+    reversed_ones = any(follower.name in case.directions.reverse for follower in case.followers)
+    if reasons or reversed_ones or not why.startswith(PICKS_A_WORSE_ONE):
+        return ""
+    picks = {1: "picks", 2: "both pick"}.get(len(case.followers), "all pick")
+    return f": {names_of([follower.name for follower in case.followers])} {picks}{why.removeprefix(PICKS_A_WORSE_ONE)}"
 
 
 def _until_shown(case: Case, follower: Follower) -> str:
@@ -276,7 +292,9 @@ def left_out(case: Case) -> Iterator[Claim]:
         why = case.why_left_out(follower)
         if why:
             said = f"Do not choose runs by {follower.name}: {why}."
-            yield Claim(LEFT_OUT, said, follower.name, names_of(follower.picks), shown=True, line="Keep", rank=4)
+            # Where all are left out for one reason, the first sentence of the line gives it.
+            line = "" if not case.eligible and _same_fault(case) else "Keep"
+            yield Claim(LEFT_OUT, said, follower.name, names_of(follower.picks), shown=True, line=line, rank=4)
 
 
 def depends_on_runs(case: Case) -> Iterator[Claim]:
@@ -354,8 +372,11 @@ def kinds_that_disagree(case: Case) -> Iterator[Claim]:
         if {HELPS, MISLEADS} <= {follower.finding, *findings.values()}:
             otherwise = [kind for kind in findings if findings[kind] not in (NOT_SHOWN, follower.finding)]
             said = f"{name} does otherwise within {names_of(otherwise)} questions: choose by kind."
-            stands = LEFT_OUT if case.why_left_out(follower) else KEEP
-            yield Claim("kinds", said, name, names_of(otherwise), shown=True, qualifies=f"{stands}: {name}")
+            if not case.eligible and _same_fault(case):
+                stands = KEEP
+            else:
+                stands = f"{LEFT_OUT if case.why_left_out(follower) else KEEP}: {name}"
+            yield Claim("kinds", said, name, names_of(otherwise), shown=True, qualifies=stands)
 
 
 def missing_labels(case: Case) -> Iterator[Claim]:

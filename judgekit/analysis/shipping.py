@@ -203,9 +203,12 @@ def more_questions(case: Case) -> Iterator[Claim]:
     half = np.mean([100 * case.best.upper[rival.at, leader.at] - (rival.mean - leader.mean) for rival in rivals])
     needed = rounded(case.questions * (float(half) / margin) ** 2)
     takes = f"about {needed:,} questions in all" if needed > case.questions else "more questions than these"
-    said = f"To ship a run within {plural_points(margin)} of the best takes {takes}."
+    # Where no labels are kept yet, Keep names another number of questions: that which it takes to trust labels.
+    by_answers = not case.background.quality and (case.partly is None or not case.partly.decides)
+    no_labels = ", and no labels" if by_answers and case.kept is None else ""
+    said = f"To ship a run within {plural_points(margin)} of the best takes {takes}{no_labels}."
     if needed > WORTH_ASKING * case.questions:
-        said += f" That is seldom worth it: accept the {leader.loss:.1f} points, or set a wider `margin_points`"
+        said += f" That is seldom worth it: if you can accept {leader.loss:.1f} points, set a wider `margin_points`"
         said += f" (now {margin:g})."
     background = case.background
     # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere. It draws

@@ -104,8 +104,8 @@ def test_the_rule_leaves_out_labels_that_flatter_their_pick_and_keeps_those_that
 @pytest.mark.parametrize(
     ("n", "best", "noise", "favour", "seed", "why"),
     [
-        (100, 0.5, 0.7, 0.8, 0, "it is shown to flatter bm25, its own pick."),
-        (300, 0.62, 1.0, 0.17, 1, "it picks bm25, which the answers show to be worse."),
+        (100, 0.5, 0.7, 0.8, 0, "Do not choose runs by own: it is shown to flatter bm25, its own pick."),
+        (300, 0.62, 1.0, 0.17, 1, "own picks bm25, which the answers show to be worse than the best."),
     ],
 )
 def test_each_reason_alone_leaves_out_labels_that_follow_closely(
@@ -118,7 +118,8 @@ def test_each_reason_alone_leaves_out_labels_that_follow_closely(
     decision, lines = decided(tables({"own": own}, quality))
     assert claims(decision, "run")["bm25"].shown == ("worse" in why)
     assert claims(decision, "follows")["own"].low > 0
-    assert lines["Keep"].endswith(f"Do not choose runs by own: {why}")
+    assert why in lines["Keep"]
+    assert lines["Keep"].count("bm25") == 1
     assert not decision.kept
 
 
@@ -284,7 +285,7 @@ def test_a_next_step_that_is_out_of_reach_is_no_next_step() -> None:
         decision, lines = decided((scores, quality), rules=Rules(resamples=100, margin_points=margin))
         (more,) = claims(decision, "more questions").values()
         assert (more.value <= 20 * 100) == reach
-        assert (" That is seldom worth it: accept the " in lines["Next"]) != reach
+        assert (" That is seldom worth it: if you can accept " in lines["Next"]) != reach
 
 
 def test_the_number_of_questions_and_what_units_mean_stand_in_one_place() -> None:
@@ -519,7 +520,7 @@ def test_kinds_of_question_that_disagree_stand_with_the_labeling(judgekit: Judge
     decision, lines = decided((scores, answers), rules=Rules(resamples=500, by="kind"))
     assert claims(decision, "gain")["gold"].high < 0
     assert [claim.against for claim in decision.claims if claim.kind == "by kind"] == ["a or b", "open"]
-    assert "Do not choose runs by gold: it picks B, which the answers show to be worse." in lines["Keep"]
+    assert "gold picks B, which the answers show to be worse than the best." in lines["Keep"]
     assert lines["Keep"].endswith("gold does otherwise within a or b and open questions: choose by kind.")
     out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in " ".join(out.split())
