@@ -80,10 +80,13 @@ class RunConfig(_Section):
     Attributes:
         file: the file of the run.
         model: the model that reranked it; labels by the same model may favour the run, and the decision says so.
+        settings: what the run was made with, such as `{ retriever = "dense", chunk = 512 }`. A note names settings that
+            never vary alone.
     """
 
     file: str
     model: Annotated[str, Field(min_length=1)] | None = None
+    settings: dict[str, bool | int | float | str] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -340,9 +343,9 @@ class Config(_Section):
     @field_serializer("runs")
     def _files_alone(self, runs: dict[str, RunConfig]) -> dict[str, Any]:
         # TOML has a table's plain keys before its tables: a mix of both would lose the order of the runs.
-        if all(run.model is None for run in runs.values()):
+        if all(run.model is None and not run.settings for run in runs.values()):
             return {name: run.file for name, run in runs.items()}
-        return {name: run.model_dump() for name, run in runs.items()}
+        return {name: run.model_dump(exclude_defaults=True) for name, run in runs.items()}
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:

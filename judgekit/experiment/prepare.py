@@ -31,6 +31,7 @@ from judgekit.data.streams import note_read
 from judgekit.data.tables import BY_AN_LLM, BY_CODE, QUALITY, SAMPLE, UNDECLARED, NotedTable
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
+from judgekit.experiment.varied import never_alone
 from judgekit.labelers.base import Labeler, build
 from judgekit.labelers.fitness import check_card, read_card
 from judgekit.labelling import gold_apart, misplaced_by
@@ -167,7 +168,8 @@ def prepare(
     if repeats.any:
         repeats = replace(repeats, gold=gold_apart(labelers.values(), questions))
     counted = filter(None, [repeats.sentence, repeats.contradiction])
-    collection = replace(collection, notes=(*collection.notes, *counted))
+    settings = {name: run.settings for name, run in config.runs.items()}
+    collection = replace(collection, notes=(*collection.notes, *counted, *never_alone(settings)))
     if referenced and first is not None and config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             check_references(collection.queries, first)
