@@ -10,7 +10,7 @@ import typer
 
 from judgekit.console.help import group
 from judgekit.console.jobs import JobOptions
-from judgekit.console.options import expanded
+from judgekit.console.options import AsJson, expanded
 from judgekit.console.printing import check_out, note, records, say, show
 from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.streams import write_atomic
@@ -19,6 +19,7 @@ from judgekit.errors import UsageError, not_among
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.analysis.claims import Claim
     from judgekit.experiment.finished import Opened
     from judgekit.people.sampling import Handout
     from judgekit.people.tasks import Sample
@@ -72,6 +73,7 @@ def sample(
     prompt: Annotated[str, typer.Option(help="Judge prompt that defines the grades.")] = "graded",
     *,
     tasks: TaskOptions,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a sample with known probabilities and write the sheets for assessors.
 
@@ -79,6 +81,7 @@ def sample(
         judgekit annotate sample results --n 25 --prompt binary --assessors ann,bob --out sample.jsonl
         judgekit annotate sample results --design decision --by judge --prompt binary --out look.jsonl
     """
+    from judgekit.analysis.claims import plain
     from judgekit.experiment.finished import open_results
     from judgekit.experiment.prepare import primary_answers
     from judgekit.people.grades import texts_of
@@ -89,12 +92,13 @@ def sample(
     assessors = [name.strip() for name in tasks.assessors.split(",")]
     handout = Handout(assessors, tasks.overlap, tasks.duplicates, tasks.rule, config.analysis.seed)
     n = tasks.n or 100
+    claims: list[Claim] = []
+    made: Sample | None
     if design == "decision" or people is not None:
         if tasks.n is not None or design == "answers":
             raise UsageError("the design 'decision' plans its own number of pairs of the pool: leave out --n")
-        made = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
-        if made is None:
-            return
+        look = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
+        claims, made = look.claims, look.sample
     # Answers are graded by query: all runs' answers to one question, so that runs are compared on the same questions.
     elif design == "answers":
         if opened.quality.empty:
@@ -107,19 +111,37 @@ def sample(
         if by is not None:
             raise UsageError("only the design 'decision' uses a labeling: leave out --by")
         made = draw(collection, n=n, design=design, form=form, prompt=prompt, handout=handout)
-    made.write(out)
-    queries = len({task.query_id for task in made.tasks})
-    each = sum(len(task.assessors) for task in made.tasks)
-    say(f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}")
-    if design == "answers":
-        say("From 50 graded questions on, the quality corrected by people decides between the runs.")
-    say(*map(str, _sheets(made, out)))
+    lines = [claim.sentence for claim in claims]
+    record = {"claims": list(plain(claims)), "tasks": 0, "queries": 0, "judgments": 0}
+    files: list[Path] = []
+    if made is not None:
+        made.write(out)
+        queries = len({task.query_id for task in made.tasks})
+        each = sum(len(task.assessors) for task in made.tasks)
+        lines.append(
+            f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}"
+        )
+        if design == "answers":
+            lines.append("From 50 graded questions on, the quality corrected by people decides between the runs.")
+        sheets = _sheets(made, out)
+        lines += map(str, sheets)
+        record |= {"tasks": len(made.tasks), "queries": queries, "judgments": each}
+        files = [out, *sheets]
+    CommandResult(lambda: say(*lines), record, files).end("annotate sample", as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _NextLook:
+    """What is decided so far, and what people are asked next; None where nothing more is asked."""
+
+    claims: list[Claim]
+    sample: Sample | None = None
 
 
 def _next_look(
     opened: Opened, by: str | None, file: Path | None, *, form: str, prompt: str, handout: Handout
-) -> Sample | None:
-    """Draw what the next look at a decision asks; None where it asks nothing more."""
+) -> _NextLook:
+    """Draw what the next look at a decision asks."""
     from dataclasses import replace
 
     from judgekit.data.labelings import Scale
@@ -130,20 +152,20 @@ def _next_look(
     collection, config = opened.prepared.collection, opened.prepared.config
     people = None if file is None else read_people(file, collection)
     found = decide(collection, opened.labelings, by, str(opened.prepared.primary), config.analysis.seed, people)
-    say(*found.lines(config.costs()))
+    claims = [*found.claims(config.costs())]
     if found.over:
-        return None
+        return _NextLook(claims)
     # What decides between runs are single pairs, and "best" needs several documents of a query.
     if form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
     made = draw_wanted(collection, found.wanted, found.design, prompt=prompt, handout=handout)
     # The prompt defines the grades: a second look on another scale could not be read together with the first.
     if people is None:
-        return made
+        return _NextLook(claims, made)
     scale, given = Scale.parse(made.scale), people.labeling.scale
     if (scale.low, scale.high) != (given.low, given.high):
         raise UsageError(f"people have graded on {given}, but this prompt has {scale}: name the same --prompt")
-    return replace(made, before=found.before(people), name="")
+    return _NextLook(claims, replace(made, before=found.before(people), name=""))
 
 
 def _sheets(made: Sample, out: Path) -> list[Path]:
@@ -161,6 +183,8 @@ def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write, of grades of answers too.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Read judgments: write the labels and their sampling probabilities, and show how far assessors agree.
 
@@ -179,27 +203,41 @@ def read(
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
     people = resolve(judgments)
-    for what, found in assessor_agreement(judgments).items():
-        told = ["agreement", "kappa", "ac1", *(["alpha"] if judgments.sample.form == "grades" else [])]
-        shown = found[found["coefficient"].isin(told)]
-        if len(shown):
-            say(f"Agreement {_WHO[what]}:")
-            show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
-    if judgments.seconds:
-        say(f"A judgment took {judgments.seconds:.0f} seconds (median).")
+    agreements = assessor_agreement(judgments)
     write_qrels(people.labeling, out)
     asked_of(judgments, people).write(out)
     counts = people.asked["status"].value_counts()
-    say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
-    say(str(out))
+    last = [", ".join(f"{n:,} {status}" for status, n in counts.items()), str(out)]
+    files = [out]
     # An adjudicator sees only what the assessors disagree about.
     page = out.with_suffix(".again.html")
     again = disputed(judgments, asked)
     if again.tasks:
         write_atomic(page, page_of(again, again.assessors[0]))
-        say(f"{len(again.tasks):,} tasks wait for an adjudicator: {page}. Read its download together with these files.")
+        waiting = f"{len(again.tasks):,} tasks wait for an adjudicator: {page}."
+        last.append(f"{waiting} Read its download together with these files.")
+        files.append(page)
     else:
         page.unlink(missing_ok=True)
+
+    def shown() -> None:
+        for what, found in agreements.items():
+            told = ["agreement", "kappa", "ac1", *(["alpha"] if judgments.sample.form == "grades" else [])]
+            some = found[found["coefficient"].isin(told)]
+            if len(some):
+                say(f"Agreement {_WHO[what]}:")
+                show(some[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
+        if judgments.seconds:
+            say(f"A judgment took {judgments.seconds:.0f} seconds (median).")
+        say(*last)
+
+    record = {
+        "agreement": {what: records(found) for what, found in agreements.items()},
+        "seconds": judgments.seconds,
+        "counts": counts.to_dict(),
+        "disputed": len(again.tasks),
+    }
+    CommandResult(shown, record, files).end("annotate read", as_json=as_json)
 
 
 _WHO = {"between": "between assessors", "self": "of assessors with themselves"}
@@ -215,12 +253,15 @@ def correct(
     ] = None,
     labeling: LabelingNames = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Table to write (.csv or .parquet).")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Correct the means and differences of runs by people's labels, or report whether people's labels decide.
 
     Examples:
         judgekit annotate correct people.qrels results -m 'nDCG@5 P@5'
     """
+    from judgekit.analysis.claims import plain
     from judgekit.data.files import write_table
     from judgekit.experiment.finished import open_results
     from judgekit.people.correct import correct as corrected
@@ -246,6 +287,7 @@ def correct(
             raise UsageError(not_among("labeling", name, opened.labelings))
         machines[name] = opened.labelings[name]
     said, config = read_people(people, prepared.collection), prepared.config
+    files = [] if out is None else [out]
     # Looks were planned for one measure of one labeling; another choice after seeing labels would void the error rate.
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
@@ -254,26 +296,41 @@ def correct(
         choice = decide(prepared.collection, opened.labelings, None, str(prepared.primary), seed, said)
         if out is not None:
             write_table(choice.look.table, out)
-        show(choice.look.table)
-        say(*choice.lines(config.costs()))
+        claims = [*choice.claims(config.costs())]
+        lines = [claim.sentence for claim in claims]
         if not choice.over:
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
-            say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
+            lines.append(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
+
+        def looked() -> None:
+            show(choice.look.table)
+            say(*lines)
+
+        record = {"look": records(choice.look.table), "claims": list(plain(claims))}
+        CommandResult(looked, record, files).end("annotate correct", as_json=as_json)
         return
-    say("Agreement with people. On relevance: what each side declares relevant:")
-    _show_agreement(agreed(said, machines), "first")
+    agreement = agreed(said, machines)
     # A mean of a run needs all of a query's documents judged, and single pairs are a few of each.
-    if said.design == "pairs" and measures is None and out is None:
-        say("Single pairs correct no means of runs: sample whole queries for these.")
-        return
     wanted = " ".join(measures or ["P@5"])
-    found = corrected(prepared.collection, said, machines, wanted, confidence=config.analysis.confidence)
-    if out is not None:
-        write_table(found.table, out)
-    say("Corrected:")
-    columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
-    show(found.table[[*columns, "p_holm"]])
-    note(*found.notes)
+    found = None
+    if said.design != "pairs" or measures is not None or out is not None:
+        found = corrected(prepared.collection, said, machines, wanted, confidence=config.analysis.confidence)
+        if out is not None:
+            write_table(found.table, out)
+
+    def shown() -> None:
+        say("Agreement with people. On relevance: what each side declares relevant:")
+        _show_agreement(agreement, "first")
+        if found is None:
+            say("Single pairs correct no means of runs: sample whole queries for these.")
+            return
+        say("Corrected:")
+        columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
+        show(found.table[[*columns, "p_holm"]])
+
+    record = {"agreement": records(agreement), "corrected": [] if found is None else records(found.table)}
+    warnings = () if found is None else found.notes
+    CommandResult(shown, record, files, warnings).end("annotate correct", as_json=as_json)
 
 
 def build(

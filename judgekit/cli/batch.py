@@ -113,8 +113,8 @@ def batch_fetch(experiment: Experiment) -> None:
 
     _is_now("fetch", experiment, None)
     with opened_store(readonly=False) as store:
-        fetched = list(fetch(store, load(experiment).servers().values()))
-    fetched_batches(fetched).end("batch", as_json=False)
+        result = fetched_batches(fetch(store, load(experiment).servers().values()), as_json=False)
+    result.end("batch", as_json=False)
 
 
 def _is_now(what: str, experiment: Path, labeling: str | None) -> None:
@@ -138,5 +138,5 @@ def batch_import(
     from judgekit.client.batch.files import import_batch
 
     with opened_store(readonly=False) as store:
-        found = [(str(path), import_batch(store, path)) for path in file]
-    imported_files(found).end("batch import", as_json=as_json)
+        result = imported_files(((str(path), import_batch(store, path)) for path in file), as_json=as_json)
+    result.end("batch import", as_json=as_json)

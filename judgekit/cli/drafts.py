@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from judgekit.console.printing import note, say
+from judgekit.console.results import CommandResult
 from judgekit.data.streams import check_outputs
 from judgekit.errors import DataError, UsageError
 
@@ -13,8 +16,27 @@ if TYPE_CHECKING:
     from judgekit.setup.init import Draft
 
 
-def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
-    """Write what was made of files, and show it below a first line."""
+def write_draft(
+    made: Draft,
+    *,
+    overwrite: bool,
+    first: str = "",
+    record: Mapping[str, Any] | None = None,
+    files: Sequence[Path] = (),
+) -> CommandResult:
+    """Write what was made of files, and return how the command ends: all of it below a first line.
+
+    Args:
+        made: what was made.
+        overwrite: whether an experiment that is there is replaced.
+        first: the first line.
+        record: what machines are told beside it.
+        files: further files that were written.
+
+    Raises:
+        DataError: there are problems, which are said below what was found.
+        UsageError: an experiment is there.
+    """
     from judgekit.experiment.trust import own
 
     width = max((len(file.name) for file in made.files), default=0)
@@ -29,16 +51,23 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
         check_outputs(*made.files_written)
         made.write()
         own(made.files_written[0])
-    if first:
-        say(first)
+    lines = [first] if first else []
     for file in made.files:
-        say(f"{file.name:<{width}}  {file.taken}", *(f"{'':<{width}}    {line}" for line in file.columns))
-    note(*made.cautions)
+        lines += [f"{file.name:<{width}}  {file.taken}", *(f"{'':<{width}}    {line}" for line in file.columns)]
     if made.problems:
+        say(*lines)
+        note(*made.cautions)
         listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(made.problems, 1))
         raise DataError(f"{len(made.problems)} problems:{listed}" if made.problems[1:] else made.problems[0])
     # The same two lines after `init` and after `traces`: both end at a file that can be planned.
     experiment = made.files_written[0]
     needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
-    say("", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:")
-    say("", f"  judgekit plan {shlex.quote(str(experiment))}")
+    lines += ["", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:"]
+    lines += ["", f"  judgekit plan {shlex.quote(str(experiment))}"]
+    found = [{"name": file.name, "taken": file.taken, "columns": file.columns} for file in made.files]
+    return CommandResult(
+        lambda: say(*lines),
+        {**(record or {}), "found": found, "needs_server": made.asks},
+        [*made.files_written, *files],
+        made.cautions,
+    )

@@ -37,6 +37,8 @@ def init(
         Path | None, typer.Option("--out", "-o", help="Folder for experiment.toml (default: next to the data).")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing experiment.toml.")] = False,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Inspect your files, report how each is read and what looks wrong, and write an experiment that runs.
 
@@ -47,7 +49,7 @@ def init(
     """
     from judgekit.setup.init import draft
 
-    write_draft(draft(paths or ["."], out), overwrite=overwrite)
+    write_draft(draft(paths or ["."], out), overwrite=overwrite).end("init", as_json=as_json)
 
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]

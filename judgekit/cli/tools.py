@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,6 +30,8 @@ def list_(
     name: Annotated[
         str | None, typer.Argument(help="Show only this entry, in full; a prompt may be your own file.")
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """List measures, labelers, answer metrics or prompts, with those of installed plug-ins; or show one by name.
 
@@ -40,20 +43,53 @@ def list_(
     """
     match what:
         case "measures":
-            _measures(name)
+            result = _listed(_measures(name))
         case "labelers":
             from judgekit.labelers.base import LABELERS
 
-            _plugins("labeler", LABELERS, name)
+            result = _listed(_plugins("labeler", LABELERS, name))
         case "metrics":
             from judgekit.answers.quality import METRICS
 
-            _plugins("answer metric", METRICS, name)
+            result = _listed(_plugins("answer metric", METRICS, name))
         case "prompts":
-            _prompts(name)
+            result = _prompts() if name is None else _prompt(name)
+    result.end("list", as_json=as_json)
 
 
-def _measures(name: str | None) -> None:
+@dataclass(frozen=True)
+class _Entry:
+    """What a list says of one thing: its name, what it does, facts by their titles, and its options."""
+
+    name: str
+    does: str
+    facts: Mapping[str, str]
+    options: Mapping[str, str]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people."""
+        yield f"{self.name}: {self.does}"
+        for key, text in self.facts.items():
+            if text:
+                yield f"  {key:<9} {text}"
+        for key, text in self.options.items():
+            yield f"  {key + '=':<9} {text}"
+        yield ""
+
+
+def _listed(found: Iterable[_Entry]) -> CommandResult:
+    """Return how a list ends."""
+    entries = [*found]
+    record = [{"name": entry.name, "does": entry.does, **entry.facts, "options": entry.options} for entry in entries]
+
+    def shown() -> None:
+        for entry in entries:
+            say(*entry.lines())
+
+    return CommandResult(shown, {"entries": record})
+
+
+def _measures(name: str | None) -> Iterator[_Entry]:
     from judgekit.metrics import catalog, parse_measures
 
     chosen = None if name is None else {measure.name for measure in parse_measures([name])}
@@ -66,10 +102,10 @@ def _measures(name: str | None) -> None:
             span += ", lower is better"
         facts = {"formula": entry.formula, "rewards": entry.rewards, "range": span, "scales": entry.scales}
         facts |= {"source": entry.source, "aliases": ", ".join(entry.aliases)}
-        _entry(entry.name, entry.title, facts, {key: param.what for key, param in entry.params.items()})
+        yield _Entry(entry.name, entry.title, facts, {key: param.what for key, param in entry.params.items()})
 
 
-def _plugins(what: str, known: Catalog[Any], chosen: str | None) -> None:
+def _plugins(what: str, known: Catalog[Any], chosen: str | None) -> Iterator[_Entry]:
     if chosen is not None and split_file(chosen)[0] is not None:
         entries = {chosen: known.in_file(chosen)}
     else:
@@ -80,36 +116,33 @@ def _plugins(what: str, known: Catalog[Any], chosen: str | None) -> None:
         entries = {chosen: entries[chosen]}
     for name, about in entries.items():
         facts = {"scale": about.scale, "needs": about.needs, "costs": about.cost}
-        _entry(name, about.does, facts, about.options)
+        yield _Entry(name, about.does, facts, about.options)
 
 
-def _entry(name: str, does: str, facts: Mapping[str, str], options: Mapping[str, str]) -> None:
-    """Print what an entry does, what is known of it, and its options."""
-    lines = [f"{name}: {does}"]
-    for key, text in facts.items():
-        if text:
-            lines.append(f"  {key:<9} {text}")
-    for key, text in options.items():
-        lines.append(f"  {key + '=':<9} {text}")
-    say(*lines, "")
+def _prompts() -> CommandResult:
+    """List the prompts, one line each: who wants one in full names it."""
+    from judgekit.reading.prompts import list_prompts
+
+    prompts = list_prompts()
+    lines = [f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}" for prompt in prompts]
+    entries = [{"name": prompt.name, "kind": prompt.kind, "does": prompt.about} for prompt in prompts]
+    return CommandResult(lambda: say(*lines), {"entries": entries})
 
 
-def _prompts(name: str | None) -> None:
-    from judgekit.reading.prompts import list_prompts, load_prompt, prompt_folder
+def _prompt(name: str) -> CommandResult:
+    """Show one prompt."""
+    from judgekit.reading.prompts import load_prompt, prompt_folder
 
-    # One line each: who wants one in full names it.
-    if name is None:
-        for prompt in list_prompts():
-            say(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}")
-        return
-    load_prompt(name)  # checks a file of the user's own before it is shown
+    prompt = load_prompt(name)  # checks a file of the user's own before it is shown
     shipped = prompt_folder() / f"{name}.toml"
     file = shipped if shipped.is_file() else Path(name)
+    text = file.read_text(encoding="utf-8")
+    entry = {"name": prompt.name, "kind": prompt.kind, "does": prompt.about, "text": text}
     # Byte for byte, so that the output can be saved and edited as a prompt of one's own.
-    typer.echo(file.read_text(encoding="utf-8"), nl=False)
+    return CommandResult(lambda: typer.echo(text, nl=False), {"entries": [entry]})
 
 
-def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
+def check_endpoint(server: EndpointOptions, wait: Wait = 0.0, *, as_json: AsJson = False) -> None:
     """Check what a server supports, with the requests that judges and answers send: a dozen at most.
 
     Prints what they may cost before it sends them, and at the end the lines of an experiment file that fit.
@@ -135,17 +168,24 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
-    rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
-    grid(("what", "works", "seen", "needed for"), rows)
-    if all(item.works != "no" or item.needed_for for item in found):
-        say("", "For an experiment file:", "", *lines_for(endpoint, found))
     # What only some prompts need may be lacking; what every request needs may not.
-    if any(item.works == "no" and not item.needed_for for item in found):
-        raise typer.Exit(3)
+    usable = all(item.works != "no" or item.needed_for for item in found)
+    lines = [*lines_for(endpoint, found)] if usable else []
+
+    def shown() -> None:
+        rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
+        grid(("what", "works", "seen", "needed for"), rows)
+        if lines:
+            say("", "For an experiment file:", "", *lines)
+
+    record = {"checks": [asdict(item) for item in found], "lines": lines}
+    CommandResult(shown, record, exit_code=0 if usable else 3).end("check-endpoint", as_json=as_json)
 
 
 def trust(
     experiment: Annotated[Path, typer.Argument(help="Experiment file, or a results folder that somebody gave you.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Show what an experiment would import, read from the environment and contact, and confirm that for you.
 
@@ -158,11 +198,14 @@ def trust(
     from judgekit.experiment.file import entries_of
 
     entries = entries_of(experiment)
-    if not entries:
-        say(f"{experiment} imports no code, reads no variable and contacts no other machine: nothing to confirm.")
-        return
-    say(f"{experiment} would", *(f"  {entry}" for entry in entries))
-    say(f"Confirmed in {trusts.confirm(entries)}.", f"For CI: {trusts.VARIABLE}={trusts.hash_of(entries)}")
+    lines = [f"{experiment} imports no code, reads no variable and contacts no other machine: nothing to confirm."]
+    record: dict[str, Any] = {"entries": [str(entry) for entry in entries], "confirmed": None, "variable": None}
+    if entries:
+        confirmed, variable = trusts.confirm(entries), f"{trusts.VARIABLE}={trusts.hash_of(entries)}"
+        lines = [f"{experiment} would", *(f"  {entry}" for entry in entries)]
+        lines += [f"Confirmed in {confirmed}.", f"For CI: {variable}"]
+        record |= {"confirmed": str(confirmed), "variable": variable}
+    CommandResult(lambda: say(*lines), record).end("trust", as_json=as_json)
 
 
 def convert(
@@ -176,6 +219,8 @@ def convert(
         float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
 
@@ -190,9 +235,11 @@ def convert(
     note_read(Path(split_form(source)[1]))
     _new_file(out)
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
-    if kind_of(out, kind) == "run":
-        note(*contradictions({stem(split_form(source)[1]): source}))
-    say(f"{written}: {out}")
+    holds, warnings = kind_of(out, kind), list[str]()
+    if holds == "run":
+        warnings += contradictions({stem(split_form(source)[1]): source})
+    record = {"kind": holds, "written": written}
+    CommandResult(lambda: say(f"{written}: {out}"), record, [out], warnings).end("convert", as_json=as_json)
 
 
 def _new_file(out: Path) -> None:

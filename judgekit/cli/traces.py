@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.drafts import write_draft
+from judgekit.console.options import AsJson
 from judgekit.data.outputs import check_folder
 
 
@@ -20,6 +21,8 @@ def traces(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder to write queries, docs, runs, answers and ratings to.")
     ],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Convert exported traces to queries, docs, runs, answers and ratings, and write an experiment for them.
 
@@ -33,10 +36,15 @@ def traces(
     check_folder(out, ["experiment.toml", *found.files])
     found.write(out)
     rated = ", ".join(sorted(set(found.ratings["metric"]))) if len(found.ratings) else ""
-    made = draft([out / name for name in found.files], out)
+    written = [out / name for name in found.files]
+    made = draft(written, out)
+    counts = {"questions": len(found.queries), "documents": len(found.docs)}
+    counts |= {"answers": len(found.answers), "ratings": len(found.ratings)}
     write_draft(
         replace(made, cautions=(*found.left_out, *made.cautions)),
         overwrite=False,
         first=f"{len(found.queries):,} questions, {len(found.docs):,} documents, {len(found.answers):,} answers and"
         f" {len(found.ratings):,} ratings{rated and f' ({rated})'} are in {out}",
-    )
+        record=counts,
+        files=written,
+    ).end("traces", as_json=as_json)

@@ -32,12 +32,15 @@ def submitted_batches(found: BatchExport) -> CommandResult:
     return CommandResult(lambda: say(*told), {"submitted": submitted})
 
 
-def fetched_batches(fetched: Iterable[Fetched]) -> CommandResult:
-    """Return what fetching ends with: how far each batch is, and what was imported of it."""
-    told = _Told()
+def fetched_batches(fetched: Iterable[Fetched], *, as_json: bool) -> CommandResult:
+    """Return what fetching ends with: how far each batch is, and what was imported of it.
+
+    People read of each batch as soon as it is there: a large one takes minutes, and a later one may fail.
+    """
+    told = _Told(quiet=as_json)
     for result in fetched:
         submission, batch = result.submission, result.batch
-        told.lines.append(_progress(result))
+        told.say(_progress(result))
         told.missing += result.problems
         row: dict[str, object] = {
             "batch": submission.batch or submission.file,
@@ -52,32 +55,42 @@ def fetched_batches(fetched: Iterable[Fetched]) -> CommandResult:
             row["imported"] = sum(one.imported for one in result.imports)
         told.batches.append(row)
     if not told.batches:
-        told.lines.append("no submitted batch is waiting to be fetched")
-    return CommandResult(lambda: say(*told.lines), {"batches": told.batches}, missing=told.missing)
+        told.say("no submitted batch is waiting to be fetched")
+    return CommandResult(lambda: None, {"batches": told.batches}, missing=told.missing)
 
 
-def imported_files(found: Iterable[tuple[str, BatchImport]]) -> CommandResult:
-    """Return what importing result files ends with."""
-    told = _Told()
+def imported_files(found: Iterable[tuple[str, BatchImport]], *, as_json: bool) -> CommandResult:
+    """Return what importing result files ends with; people read of each file once it is imported."""
+    told = _Told(quiet=as_json)
+    rows: list[dict[str, object]] = []
     for path, imported in found:
-        told.lines.append(f"{path}:")
+        told.say(f"{path}:")
         told.add(imported)
-    return CommandResult(lambda: say(*told.lines), missing=told.missing)
+        rows.append({"file": path, "imported": imported.imported, "there": imported.there})
+    return CommandResult(lambda: None, {"imported": rows}, missing=told.missing)
 
 
 @dataclass
 class _Told:
-    """The lines about batches, the requests without a reply, and a row for each batch."""
+    """What was said of batches: the requests without a reply, and a row for each batch.
 
-    lines: list[str] = field(default_factory=list)
+    Nothing is printed if ``quiet``.
+    """
+
+    quiet: bool
     missing: list[str] = field(default_factory=list)
     batches: list[dict[str, object]] = field(default_factory=list)
 
+    def say(self, line: str) -> None:
+        """Print a line for people."""
+        if not self.quiet:
+            say(line)
+
     def add(self, imported: BatchImport) -> None:
         """Say what was imported."""
-        self.lines.append(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
+        self.say(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
         for sentence in _without_reply(imported):
-            self.lines.append(f"  {sentence}")
+            self.say(f"  {sentence}")
             self.missing.append(sentence)
 
 

@@ -82,7 +82,7 @@ class JobOptions:
             if self.batch == "submit":
                 self._end(command, submitted_batches(job.submit()))
             if self.batch == "fetch":
-                self._end(command, fetched_batches(job.fetch()))
+                self._end(command, fetched_batches(job.fetch(), as_json=self.as_json))
             if not self.dry_run:
                 return job.run()
             # A folder for results is looked at when there are some; a single file is named for this one purpose.

@@ -9,13 +9,17 @@ import pytest
 import typer
 
 from judgekit.cli.app import app_for
+from tests.cli.test_cli_annotate import BINARY, rated
 from tests.cli.test_cli_stages import COMPARE
+from tests.data.traces.test_reading import PHOENIX, lines
 from tests.mock import URL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text().split("## For scripts")[1].split("## ")[0]
 COMMON: Final = {"command", "files", "missing", "warnings", "exit_code"}
 DATA = ("--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec")
 MOCK = ("--endpoint", URL, "--model", "mock", "--cache", "store")
+WITHOUT: Final = set[str]()
+"""The commands that have no results of their own for machines."""
 LINES: Final = (
     ("run", "experiment.toml", "--out", "out", "--cache", "store"),
     ("plan", "experiment.toml", "--out", "pilot.csv", "--cache", "store"),
@@ -34,6 +38,18 @@ LINES: Final = (
     ("guard", "good.trec", "poor.trec", "--qrels", "gold.qrels"),
     ("judge-test", "judge", "--qrels", "gold.qrels", *DATA, *MOCK),
     ("nuggets", "experiment.toml", "--out", "nuggets.jsonl", "--cache", "store"),
+    ("init", "queries.jsonl", "docs.jsonl", "good.trec", "--out", "made"),
+    ("traces", "spans.jsonl", "--out", "traced"),
+    ("trust", "experiment.toml"),
+    ("list", "labelers"),
+    ("check-endpoint", "--endpoint", URL, "--model", "mock"),
+    ("convert", "good.trec", "again.trec"),
+    ("annotate sample", "out", "--n", 2, *BINARY, "--out", "other.jsonl"),
+    ("annotate read", "s.jsonl", "s.csv", "--out", "people.qrels"),
+    ("annotate correct", "people.qrels", "out", "--out", "corrected.csv", "--measures", "P@1"),
+    ("batch export", "experiment.toml", "--out", "batch.jsonl"),
+    ("batch import", "none.jsonl"),
+    ("cache forget", "--model", "nobody"),
 )
 
 
@@ -42,7 +58,7 @@ def fields() -> dict[str, set[str]]:
     found = {}
     for names, told in re.findall(r"^\| (`.+?) \| (`.+) \|$", PAGE, re.MULTILINE):
         without = re.sub(r"\([^()]*(\([^()]*\))?[^()]*\)", "", told).split(";")[0]
-        for name in re.findall(r"`([\w-]+)`", names):
+        for name in re.findall(r"`([\w -]+)`", names):
             found[name] = set(re.findall(r"`(\w+)`", without))
     return found
 
@@ -55,9 +71,13 @@ def test_every_command_tells_machines_what_the_page_lists(
     (finished / "quality.csv").write_text("query_id,run,value\nq0,good,0\nq1,good,1\n")
     (finished / "pages.jsonl").write_text('{"page_id": "p", "text": "Arlen has a mill. It was built in 1801."}\n')
     (finished / "cut.jsonl").write_text('{"doc_id": "a", "page_id": "p", "text": "Arlen has a mill."}\n')
+    lines(finished / "spans.jsonl", PHOENIX)
+    (finished / "none.jsonl").touch()
+    judgekit("annotate", "sample", "out", "--n", 5, *BINARY, "--out", "s.jsonl", code=0)
+    rated(finished / "s.csv")
     listed = fields()
     for line in (COMPARE, *(line for line in LINES if line is not COMPARE)):
-        said = judgekit(*line, "--json")
+        said = judgekit(*line[0].split(), *line[1:], "--json")
         found = json.loads(said.out)
         assert {*found} - COMMON == listed[line[0]], line
         assert {*found} > COMMON, line
@@ -72,8 +92,13 @@ def test_every_command_tells_machines_what_the_page_lists(
 
 def test_the_page_lists_every_command_with_the_option() -> None:
     group: Any = typer.main.get_command(app_for())
-    having = {name for name, command in group.commands.items() if any(p.name == "as_json" for p in command.params)}
+    commands = dict(group.commands)
+    for name, command in group.commands.items():
+        commands |= {f"{name} {below}": more for below, more in getattr(command, "commands", {}).items()}
+    shown = {name for name, command in commands.items() if not command.hidden and command.params != []}
+    having = {name for name in shown if any(param.name == "as_json" for param in commands[name].params)}
     assert having == {*fields()}
+    assert shown - having == WITHOUT
     # `demo` ends as `run` does.
     assert having - {"demo"} == {str(line[0]) for line in LINES}
 

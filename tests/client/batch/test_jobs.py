@@ -66,6 +66,19 @@ def test_a_request_that_failed_in_a_batch_ends_with_exit_code_1(
     assert all("no reply to" in sentence for sentence in said["missing"])
 
 
+def test_what_is_imported_is_told_before_a_later_file_fails(
+    folder: Path, judgekit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(folder / "store"))
+    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", code=0)
+    failed = {"custom_id": json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]}
+    (folder / "first.jsonl").write_text(json.dumps({**failed, "error": {"message": "too hot"}}) + "\n")
+    said = judgekit("batch", "import", "first.jsonl", "second.jsonl", code=2)
+    assert "second.jsonl" in said.err
+    assert said.out.startswith("first.jsonl:\n")
+    assert "too hot" in said.out
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
