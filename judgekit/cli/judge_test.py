@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,16 @@ from judgekit.console.results import CommandResult
 from judgekit.data.result_files import ResultFiles
 
 
+@dataclass(frozen=True)
+class DrawOptions:
+    """What is drawn and labelled, by the names in `judgekit.judge_test`."""
+
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10
+    pairs: Annotated[int, typer.Option(min=1, help="Number of pairs to label, about: whole questions are drawn.")] = 500
+    measure: Annotated[str, typer.Option(help="Measure that runs are ordered by.")] = "nDCG@5"
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1
+
+
 def judge_test(
     spec: Annotated[str, typer.Argument(help="Labeler, e.g. judge or 'judge(prompt=graded)'.")],
     qrels: Annotated[str, typer.Option(metavar="[NAME=]QRELS", help="Labels by people.")],
@@ -22,12 +33,7 @@ def judge_test(
     run: Runs = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Card to write (JSON).")] = Path("judge-card.json"),
     *,
-    depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
-    pairs: Annotated[
-        int, typer.Option(min=1, help="Number of pairs to label, about: whole questions are drawn.")
-    ] = 500,
-    measure: Annotated[str, typer.Option(help="Measure that runs are ordered by.")] = "nDCG@5",
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    drawn: DrawOptions,
     scale: ScaleOption = None,
     asked: AskOptions,
 ) -> None:
@@ -55,7 +61,7 @@ def judge_test(
     def card(*args: Any, **options: Any) -> Job[Fitness]:
         return test.job(*args, **options).writing(files, lambda fitness, _: write_card(fitness, out))
 
-    settings = {"depth": depth, "pairs": pairs, "measure": measure, "seed": seed, "scales": scales_of(scale, people)}
+    settings = {**asdict(drawn), "scales": scales_of(scale, people)}
     fitness = asked.carry_out(
         "judge-test", card, spec, qrels=people, queries=queries, docs=docs, runs=runs or None, **settings
     )

@@ -244,6 +244,25 @@ class ScoreOptions:
     )
 
 
+@dataclass(frozen=True)
+class BaselineOptions:
+    """The run that the others are compared with, and which rows count once there."""
+
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Run to compare the others with: shows differences, tests and the largest changes."
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None, typer.Option(help="File of queries: with --baseline, rows of one question count once.")
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the queries with their groups; 'none' parts equal texts."),
+    ] = None
+
+
 def score(
     run: Runs,
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
@@ -258,21 +277,9 @@ def score(
         Path | None,
         typer.Option(help="Documents with spans, to count evidence once."),
     ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Run to compare the others with: shows differences, tests and the largest changes."
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help="File of queries: with --baseline, rows of one question count once.")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the queries with their groups; 'none' parts equal texts."),
-    ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")] = False,
     *,
+    versus: BaselineOptions,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")] = False,
     rules: ScoreOptions,
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
@@ -295,7 +302,8 @@ def score(
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
         check_out(out, table=True)
-    if baseline is None and (queries is not None or groups is not None):
+    baseline = versus.baseline
+    if baseline is None and (versus.queries is not None or versus.groups is not None):
         raise UsageError("--queries and --groups say which rows --baseline counts once: add --baseline NAME")
     wanted, taken = read_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]))
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
@@ -340,14 +348,14 @@ def score(
         from judgekit.analysis.baseline_test import against
         from judgekit.data.questions import PARTED, UNKNOWN
 
-        changes = against(evaluation, baseline, queries=queries, groups=groups)
+        changes = against(evaluation, baseline, queries=versus.queries, groups=versus.groups)
         if other is not None and _on_other_queries(evaluation):
             evaluation.warnings.append(
                 f"under --like {rules.like} the runs' means are over different queries: compare them without it"
             )
-        if queries is not None and groups != PARTED:
-            evaluation.warnings += _gold_apart(labelings, queries)
-        if queries is None and groups is None:
+        if versus.queries is not None and versus.groups != PARTED:
+            evaluation.warnings += _gold_apart(labelings, versus.queries)
+        if versus.queries is None and versus.groups is None:
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
     lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
@@ -429,6 +437,27 @@ def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:
         yield f"{run}: scores tie across {told} {of}; --ties sets which documents come first"
 
 
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What is said of metrics and columns: which way they point, and which of a wide table are compared."""
+
+    reverse: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Metric whose small values are the good ones; repeat."),
+    ] = None
+    as_given: Annotated[
+        list[str] | None,
+        typer.Option("--as-given", metavar="NAME", help="Metric whose large values are the good ones; repeat."),
+    ] = None
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Column of a table with a row for each answer to compare; repeat (default: all)."
+        ),
+    ] = None
+    skip: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat.")] = None
+
+
 def compare(
     scores: Annotated[
         list[str],
@@ -450,21 +479,8 @@ def compare(
     queries: Annotated[
         Path | None, typer.Option(help="File of queries: rows that ask the same are one question.")
     ] = None,
-    reverse: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Metric whose small values are the good ones; repeat."),
-    ] = None,
-    as_given: Annotated[
-        list[str] | None,
-        typer.Option("--as-given", metavar="NAME", help="Metric whose large values are the good ones; repeat."),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Column of a table with a row for each answer to compare; repeat (default: all)."
-        ),
-    ] = None,
-    skip: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat.")] = None,
+    *,
+    columns: ColumnOptions,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -472,7 +488,6 @@ def compare(
             help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
         ),
     ] = None,
-    *,
     rules: Rules,
     outcome: DeclaredOutcome,
     as_json: AsJson = False,
@@ -494,12 +509,13 @@ def compare(
     from judgekit.answers.direction import Directions
     from judgekit.answers.wide import ChosenColumns
 
+    reverse, as_given = columns.reverse or (), columns.as_given or ()
     if out is not None:
         check_out(out, table=True)
     # Two outcomes would make two decisions, and nothing says which the reader wants.
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
-    if (metric or skip) and (people is not None or quality):
+    if (columns.metric or columns.skip) and (people is not None or quality):
         raise UsageError("--metric and --skip name columns of a table with a row for each answer: leave them out here")
     with noting_reads() as read:
         if people is not None:
@@ -507,8 +523,8 @@ def compare(
         elif quality:
             given = _of_tables(scores, quality, rules, outcome)
         else:
-            columns = ChosenColumns(tuple(metric or ()), tuple(skip or ()))
-            given = _of_wide(scores, rules, outcome, Directions(reverse or (), as_given or ()), columns)
+            chosen = ChosenColumns(tuple(columns.metric or ()), tuple(columns.skip or ()))
+            given = _of_wide(scores, rules, outcome, Directions(reverse, as_given), chosen)
     inputs = made_from({}, read)
     background = Background(grades=given.graded, questions=given.questions)
     comparison = compare_tables(
@@ -517,8 +533,8 @@ def compare(
         given.rules,
         outcome=given.outcome,
         queries=queries,
-        reverse=given.lower or reverse or (),
-        as_given=as_given or (),
+        reverse=given.lower or reverse,
+        as_given=as_given,
         background=background,
     )
     if out is not None:
