@@ -116,8 +116,8 @@ class Job(Generic[T]):
         with self._store() as store:
             return submit(store, everything(self.asks), AllStages(), self._submitted_to(store))
 
-    def fetch(self) -> list[Fetched]:
-        """Import the replies of batches that have ended into the store, and say how far the others are.
+    def fetch(self) -> Iterator[Fetched]:
+        """Import the replies of batches that have ended into the store, and yield how far each is once it is read.
 
         Raises:
             EndpointError: a service refused to tell.
@@ -125,7 +125,7 @@ class Job(Generic[T]):
         from judgekit.client.batch.service import fetch
 
         with self._store() as store:
-            return list(fetch(store, self._submitted_to(store)))
+            yield from fetch(store, self._submitted_to(store))
 
     def _store(self) -> closing[Store]:
         from judgekit.store.replies import Store, default_store_path

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.batch import service as batch_service
+from judgekit.errors import EndpointError
 from tests.client.batch.batch_service import BatchService, serving
 from tests.mock import URL
 from tests.small import edited
@@ -64,6 +66,24 @@ def test_a_request_that_failed_in_a_batch_ends_with_exit_code_1(
     said = json.loads(judgekit(*line, "--batch", "fetch", "--json", code=1).out)
     assert said["missing"]
     assert all("no reply to" in sentence for sentence in said["missing"])
+
+
+def test_a_batch_is_told_before_a_later_one_fails(
+    service: BatchService, folder: Path, judgekit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = asking("label", service, folder)
+    judgekit(*line, "--batch", "submit", code=0)
+    service.finish()
+    fetch = batch_service.fetch
+
+    def broken(*args: Any) -> Iterator[Any]:
+        yield from fetch(*args)
+        raise EndpointError("the second batch is gone")
+
+    monkeypatch.setattr(batch_service, "fetch", broken)
+    said = judgekit(*line, "--batch", "fetch", code=3)
+    assert "the second batch is gone" in said.err
+    assert "replies imported" in said.out
 
 
 def test_what_is_imported_is_told_before_a_later_file_fails(
