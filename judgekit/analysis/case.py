@@ -294,7 +294,7 @@ class Case:
             elif name in self.holding:
                 excluded[name] = "its labels hold the quality of answers of these runs"
             elif labeling not in self.panel.joint:
-                excluded[name] = f"it has no value in {self.panel.cost[labeling]:.0%} of the cases"
+                excluded[name] = f"it lacks scores on {100 * self.panel.cost[labeling]:.0f} % of the answers"
             elif reason:
                 excluded[name] = reason
         return excluded

@@ -297,6 +297,32 @@ def left_out(case: Case) -> Iterator[Claim]:
             yield Claim(LEFT_OUT, said, follower.name, names_of(follower.picks), shown=True, line=line, rank=4)
 
 
+def without_use(case: Case) -> Iterator[Claim]:
+    """Yield what else speaks against labelings: scores that tell no runs apart, and where none is used an r below 0."""
+    for follower in case.followers:
+        name, r = follower.name, follower.r
+        if follower.name in case.panel.unbounded or case.why_left_out(follower):
+            continue
+        alike = _scores_all_alike(case, follower)
+        if alike:
+            said = f"{name} tells no runs apart: it scores them alike on every question."
+        elif r.value <= 0 and not case.eligible:
+            said = f"{name} does not follow {case.target}: {with_r(r, case.no_interval(name))}."
+        else:
+            continue
+        yield Claim("no use", said, name, **r._asdict(), shown=alike, line="Keep", rank=4)
+
+
+def _scores_all_alike(case: Case, follower: Follower) -> bool:
+    scores, _, there = case.panel.within(follower.series.estimate.labeling)
+    if not scores.size:
+        return False
+    present = np.ones_like(scores, bool) if there is None else there
+    highest = np.where(present, scores, -np.inf).max(axis=0)
+    lowest = np.where(present, scores, np.inf).min(axis=0)
+    return bool((highest <= lowest).all())
+
+
 def depends_on_runs(case: Case) -> Iterator[Claim]:
     """Yield the runs without which the labels to keep would not be shown to be useful."""
     panel, kept = case.panel, case.kept
@@ -464,6 +490,6 @@ def _gain_in_words(follower: Follower, without: str) -> str:
     return f"{finding}: choosing by it wins {wins} over a coin flip"
 
 
-ON_THE_LABELS_TO_KEEP: Final = (keeping, left_out, depends_on_runs, kinds_that_disagree, missing_labels)
+ON_THE_LABELS_TO_KEEP: Final = (keeping, left_out, without_use, depends_on_runs, kinds_that_disagree, missing_labels)
 ON_EACH_LABELING: Final = (each_labeling,)
 """What `decision` asks for claims, in this order: a new finding of this module is one function more."""

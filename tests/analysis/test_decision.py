@@ -609,3 +609,36 @@ def test_nothing_is_chosen_where_all_answers_are_rated_the_same(value: float) ->
     assert lines["Keep"] == "No labeling can be compared where quality is the same everywhere."
     assert (decision.leader, decision.kept) == ("", "")
     assert not any("loses at most" in said or "is left out: " in said for said in decision.details)
+
+
+def test_labels_that_score_all_runs_alike_are_named_as_such_beside_others_and_alone() -> None:
+    scores, quality = world({"good": (0.0, 0.5)}, n=80)
+    alike = scores.assign(labeling="alike", value=scores.groupby("query_id")["value"].transform("first"))
+    said = "alike tells no runs apart: it scores them alike on every question."
+    for tables_given in (alike, pd.concat([alike, scores])):
+        decision, lines = decided((tables_given, quality))
+        assert said in lines["Keep"]
+        (claim,) = [each for each in decision.claims if each.kind == "no use"]
+        assert (claim.subject, claim.shown) == ("alike", True)
+    # One question on which it tells runs apart is enough.
+    alike.loc[alike.index[0], "value"] += 1.0
+    assert "alike on every question" not in decided((alike, quality))[1]["Keep"]
+
+
+def test_where_no_labels_are_used_each_says_why() -> None:
+    scores, quality = world({"good": (0.0, 0.5)}, n=80)
+    against = scores.assign(labeling="against", value=-scores["value"])
+    lacking = scores.assign(labeling="lacking")
+    lacking.loc[lacking["query_id"] < "q0060", "value"] = np.nan
+    _, lines = decided((pd.concat([against, lacking]), quality))
+    assert "against " in lines["Keep"]
+    assert "lacking is left out: it lacks scores on 75 % of the answers." in lines["Keep"]
+    for seed in range(20):
+        noise = scores.assign(labeling="noise", value=np.random.default_rng(seed).normal(size=len(scores)))
+        decision, lines = decided((noise, quality))
+        if claims(decision, "no use"):
+            assert "noise does not follow the answers: r = " in lines["Keep"]
+            assert claims(decision, "follows")["noise"].value <= 0
+            break
+    else:
+        raise AssertionError("no draw had an r below 0")
