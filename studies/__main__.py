@@ -1,14 +1,17 @@
-"""Writes docs/study.md, its figures and its table of pairs: `make study`."""
+"""Writes docs/study.md, its figures, its tables (studies/tables.md) and its table of pairs: `make study`."""
 
 from __future__ import annotations
 
 import sys
 from itertools import chain
+from pathlib import Path
+from typing import Final
 
 from studies import page, sections, small_model
 from studies.source import COMMITS, SourceError
 
-LICENCES = {
+TABLES: Final = Path(__file__).with_name("tables.md")
+LICENCES: Final = {
     "bbucksch/RAGs-for-Complex-QA": "Apache-2.0",
     "webis-de/clef24-mibi-bioasq-": "MIT",
     "TonicAI/tonic_validate": "MIT",
@@ -16,15 +19,11 @@ LICENCES = {
 }
 
 
-def whole() -> str:
-    """Write the figures and the table of pairs, and return the page."""
+def pages() -> dict[Path, str]:
+    """Write the figures and the table of pairs, and return the page of the studies and that of their tables."""
     found = sections.Found.read()
     page.numbers(found.pairs, "study-pairs.csv")
-    credit = [
-        (f"[{repo}](https://github.com/{repo}/tree/{commit})", commit[:7], LICENCES.get(repo, "none stated"))
-        for repo, commit in COMMITS.items()
-    ]
-    parts = chain(
+    study = chain(
         ["# Studies on public data"],
         sections.headline(found),
         sections.judging(),
@@ -37,14 +36,25 @@ def whole() -> str:
         sections.usefulness(),
         small_model.place(),
         sections.gap(),
-        ["## Tables"],
+        sections.method(),
+    )
+    credit = [
+        (f"[{repo}](https://github.com/{repo}/tree/{commit})", commit[:7], LICENCES.get(repo, "none stated"))
+        for repo, commit in COMMITS.items()
+    ]
+    tables = chain(
+        [
+            "# Tables of the studies",
+            "`make study` writes this page. [The studies](../docs/study.md) say what follows and define the words."
+            " Brackets hold 95 % intervals.",
+        ],
         sections.repositories(found),
         sections.gains(found),
         sections.prompts(found),
         sections.constructed(found),
         sections.judged_by_people(),
         sections.little(found),
-        sections.method(),
+        sections.collections(),
         [
             "## Sources",
             "The data are fetched when the studies are run, checked by their SHA-256, and none are kept here. BioASQ's"
@@ -52,12 +62,13 @@ def whole() -> str:
             page.table(["repository", "commit", "licence"], credit),
         ],
     )
-    return "\n\n".join(parts)
+    return {path: "\n\n".join(parts) + "\n" for path, parts in ((page.DOCS / "study.md", study), (TABLES, tables))}
 
 
 if __name__ == "__main__":
     try:
-        text = whole()
+        written = pages()
     except SourceError as error:
         sys.exit(str(error))
-    (page.DOCS / "study.md").write_text(text + "\n")
+    for path, text in written.items():
+        path.write_text(text)

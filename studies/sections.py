@@ -147,7 +147,8 @@ def headline(found: Found) -> Iterator[str]:
     )
     yield (
         "`make study` writes this page and stops if a sentence no longer holds. [Method](#method) defines the words;"
-        " [one file](_static/study-pairs.csv) has every pair. Brackets hold 95 % intervals."
+        " `studies/tables.md` has the tables, [one file](_static/study-pairs.csv) has every pair. Brackets hold 95 %"
+        " intervals."
     )
 
 
@@ -506,15 +507,26 @@ def gap() -> Iterator[str]:
 
 
 def method() -> Iterator[str]:
-    """Yield how pairs are counted and what the data are."""
-    repeated = [design.noise(corpus) for corpus in design.CORPORA]
+    """Yield how pairs are counted."""
     yield "## Method"
     yield (
         "- Two runs are *comparable* if they return equally many passages and one list is a proper part of the other"
         " (*nested*) on at most a tenth of the questions.\n"
         "- Runs are *told apart* if a paired t test says so for the labels and for the answers: p < .05 by Holm over"
         " the repository's pairs, over source documents where several questions come from one. Other pairs are too"
-        " close to tell. Pairs share runs, so their counts are no rates.\n"
+        " close to tell. Pairs share runs, so their counts are no rates."
+    )
+    yield (
+        "The data are fetched when the studies are run, checked by their SHA-256, and none are kept here."
+        " `studies/tables.md` has every table, the sources and their licences."
+    )
+
+
+def collections() -> Iterator[str]:
+    """Yield what the data are."""
+    repeated = [design.noise(corpus) for corpus in design.CORPORA]
+    yield "## Collections"
+    yield (
         f"- RAG design study: {len(design.answerable())} questions about {len(set(design.papers().values()))} papers,"
         " five chunks each, a flat and three approximate indexes. A configuration that was run twice has other grades"
         f" on {repeated[0]} and {repeated[1]} questions.\n"

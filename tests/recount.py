@@ -1,4 +1,4 @@
-"""The numbers of docs/study.md once more, from the files themselves: no pandas, no SciPy, nothing of judgekit.
+"""The numbers of the studies (docs, studies/tables.md) again from the files: no pandas, no SciPy, nothing of judgekit.
 
 Only the bootstrap takes numpy, for its random numbers.
 """
