@@ -27,12 +27,14 @@ from judgekit.data.frames import (
     as_labelings,
     as_queries,
     as_runs,
-    noted_runs,
+    noted_lists,
 )
 from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.parts import in_one_piece
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.retrieving import retrievers_of
+from judgekit.data.runs import Run
 from judgekit.data.tables import MADE
 from judgekit.errors import UsageError
 from judgekit.job import Job, job
@@ -235,7 +237,8 @@ def score(
     from judgekit.metrics import evaluate, peer, read_measures, suited
 
     other = None if like is None else peer(like)
-    read = noted_runs(runs, drop_self=drop_self or (other is not None and other.drop_self))
+    # Where documents stand on their pages is looked up for whole runs.
+    read = noted_lists(runs, drop_self=drop_self or (other is not None and other.drop_self), whole=docs is not None)
     ranked = read.runs
     if other is not None:
         ranked = [run.with_ties(other.ties) for run in ranked]
@@ -243,14 +246,15 @@ def score(
     wanted, taken = read_measures(measures)
     notes = [*read.notes, *taken]
     made = as_labelings(labelings, scales)
-    for run in ranked:
-        notes += own_documents(run, made)
+    lacking: list[str] = []
     if collection is not None:
-        notes += misplaced_in(made, ranked, collection)
+        loaded = [run for run in ranked if isinstance(run, Run)]
+        wanted = suited(wanted, loaded, collection)
+        lacking = misplaced_in(made, loaded, collection)
     evaluation = evaluate(
         ranked,
         made,
-        wanted if collection is None else suited(wanted, ranked, collection),
+        wanted,
         query_ids=query_ids,
         depth=depth,
         missing=missing,
@@ -258,8 +262,12 @@ def score(
         over="judged" if other is None else other.over,
         docs=collection,
     )
+    # After scoring: a large run is not read once more for this.
+    for run in ranked:
+        notes += own_documents(run, made)
+    notes += lacking
     # What was noticed while reading comes first: it may be why the numbers look odd.
-    evaluation.warnings[:0] = notes
+    evaluation.warnings[:0] = [*notes, *in_one_piece(ranked)]
     return evaluation
 
 

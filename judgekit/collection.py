@@ -107,9 +107,8 @@ class Collection:
                 " object of LangChain, LlamaIndex or Haystack, not its class)"
             )
         # Cut first: what lies below the pool need not be in the collection.
-        read = noted_runs(runs, drop_self=drop_self)
-        given = [run.cut(depth) for run in read.runs]
-        notes = [*read.notes]
+        read = noted_runs(runs, depth, drop_self=drop_self)
+        given, notes = read.runs, [*read.notes]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)
         # One file under two names would pass for two retrievers that are equally good.

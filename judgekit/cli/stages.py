@@ -294,9 +294,10 @@ def score(
     from judgekit.data.gold import misplaced_in
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import made_of
-    from judgekit.data.runs import Ties
+    from judgekit.data.parts import in_one_piece, read_runs
+    from judgekit.data.runs import Run, Ties
     from judgekit.data.sources import located
-    from judgekit.data.trec import read_qrels, read_run
+    from judgekit.data.trec import read_qrels
     from judgekit.metrics import evaluate, foreign, peer, read_measures, suited
 
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
@@ -314,15 +315,18 @@ def score(
             labeling.made = made_of(located(path, "qrels").path)
         other = None if rules.like is None else peer(rules.like)
         ties = Ties(rules.ties or (Ties.DOC_DESC if other is None else other.ties))
-        runs = [read_run(path, name, ties) for name, path in ranked.items()]
-        if rules.drop_self or (other is not None and other.drop_self):
-            runs = [run.without_own() for run in runs]
+        drop_self = rules.drop_self or (other is not None and other.drop_self)
+        # Where documents stand on their pages is looked up for whole runs.
+        runs = read_runs(ranked, ties, drop_self=drop_self, whole=docs is not None)
         collection = None
+        lacking: list[str] = []
         if docs is not None:
             from judgekit.data.readers import read_docs
 
+            loaded = [run for run in runs if isinstance(run, Run)]
             collection = read_docs(docs)
-            wanted = suited(wanted, runs, collection)
+            wanted = suited(wanted, loaded, collection)
+            lacking = misplaced_in(labelings, loaded, collection)
     evaluation = evaluate(
         runs,
         labelings,
@@ -358,8 +362,14 @@ def score(
         if versus.queries is None and versus.groups is None:
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
     # What is said of a run is the same under each labeling: each sentence once.
-    lacking = [] if collection is None else misplaced_in(labelings, runs, collection)
-    remarks = [*taken, *contradictions(ranked), *lacking, *evaluation.warnings, *_remarks(evaluation, rules)]
+    remarks = [
+        *taken,
+        *in_one_piece(runs),
+        *contradictions(ranked),
+        *lacking,
+        *evaluation.warnings,
+        *_remarks(evaluation, rules),
+    ]
     for scored in runs:
         remarks += own_documents(scored, labelings)
     table = None

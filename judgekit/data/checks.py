@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from judgekit.data.columns import Floats
+from judgekit.data.columns import Floats, strings, take
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
 from judgekit.data.questions import normalised
@@ -23,11 +25,15 @@ from judgekit.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.data.parts import AnyRun
+
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
 share fewer of their documents are over different cuts of one."""
 _LOOKED_AT: Final = 8
 _SAMPLED: Final = 1000
+_AT_ONCE: Final = 1 << 16
+"""Ids that are objects at once."""
 _ROWS: Final = 5000
 """Rows at the beginning of a run that tell whether its ranks follow its scores."""
 _PILOT: Final = 0.25
@@ -57,17 +63,19 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
         further = len(listed) + len(absent[run.name]) - len(queries)
         # Otherwise a mistyped id would pass for a query that somebody left out.
         if 2 * len(absent[run.name]) > len(queries) or further < _PILOT * len(listed):
-            _known(run, "queries", run.query_ids, queries)
+            _known(run, "queries", strings(run.query_ids), queries)
         if docs is not None:
-            _known(run, "docs", (run.only(queries) if further else run).doc_ids, docs)
+            _known(run, "docs", (run.only(queries) if further else run).distinct_docs(), docs)
     return absent
 
 
-def _known(run: Run, many: str, ids: Iterable[str], known: Queries | Docs) -> None:
-    ids = list(ids)
+def _known(run: Run, many: str, ids: pa.StringArray, known: Queries | Docs) -> None:
     # A collection on disk looks many up in the time of a few; to import its class here would bring all readers along.
     lacking = getattr(known, "lacking", None)
-    unknown: list[str] = [i for i in ids if i not in known] if lacking is None else lacking(ids)
+    unknown: list[str] = []
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids.slice(start, _AT_ONCE).to_pylist()
+        unknown += [i for i in some if i not in known] if lacking is None else lacking(some)
     if not unknown:
         return
     where, more = "the queries", ""
@@ -110,14 +118,14 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
 
 
 def own_documents(
-    run: Run, labelings: Sequence[Labeling] = (), texts: tuple[Queries, Docs] | None = None
+    run: AnyRun, labelings: Sequence[Labeling] = (), texts: tuple[Queries, Docs] | None = None
 ) -> Iterator[str]:
     """Yield a sentence if many lists begin with the query itself, as where queries are documents of the collection.
 
     A document that is judged relevant, or has another text than the query, only has the same id.
     """
     # Ids that only count, as of a few hundred queries and documents, meet by chance, but seldom at the top.
-    first, least = {*run.own_first()}, max(2, _OWN * np.count_nonzero(run.counts))
+    first, least = {*run.own_first()}, max(2, _OWN * run.n_lists)
     if len(first) >= least and texts is not None:
         queries, docs = texts
         for doc in docs.get(sorted(first)):
@@ -129,7 +137,7 @@ def own_documents(
             first -= {*own["query_id"]}
     if len(first) >= least:
         yield (
-            f"run {run.name!r} begins with the query's own document for {len(first):,} of {len(run.query_ids):,}"
+            f"run {run.name!r} begins with the query's own document for {len(first):,} of {run.n_queries:,}"
             " queries: leave it out (score --drop-self; drop_self = true in [data])"
         )
 
@@ -159,22 +167,46 @@ def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
             yield first.name, second.name
 
 
-def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
+def disjoint(runs: Sequence[AnyRun]) -> Iterator[tuple[str, str, float]]:
     """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share."""
-    import pyarrow.compute as pc
-
-    pairs = [{*run.only(runs[0].query_ids[:_LOOKED_AT]).ranked_keys.tolist()} for run in runs]
+    queries = runs[0].lowest(_LOOKED_AT).query_ids
+    pairs = [{*run.only(queries).ranked_keys.tolist()} for run in runs]
     for (first, some), (second, others) in combinations(zip(runs, pairs, strict=True), 2):
         # Runs that share documents of the same queries share them over all, which takes far longer to see.
         if len(some & others) >= max(1, FEW * len(some)):
             continue
         # All that was read, also below the depth: the first few of two runs may have nothing in common.
-        fewer, more = (run.docs_as_read for run in sorted((first, second), key=len))
-        places = np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)
-        sample = pc.unique(fewer.take(places))
-        shared = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
+        fewer, more = sorted((first, second), key=lambda run: run.n_docs_as_read)
+        sample = _sample(fewer)
+        shared = _shared(more, sample)
         if len(sample) >= MANY and shared < FEW * len(sample):
             yield first.name, second.name, shared / len(sample)
+
+
+def _sample(run: AnyRun) -> pa.StringArray:
+    """Return some of the distinct documents of a run, from evenly spread rows."""
+    rows = run.n_docs_as_read  # After this it is known how the file can be read: no part is seen twice below.
+    places = np.linspace(0, max(rows - 1, 0), min(rows, _SAMPLED)).astype(int)
+    begun = 0
+
+    def chosen(part: Run) -> pa.StringArray:
+        nonlocal begun
+        docs = part.docs_as_read
+        within = places[(places >= begun) & (places < begun + len(docs))] - begun
+        begun += len(docs)
+        return take(docs, within)
+
+    return pc.unique(pa.concat_arrays(run.of_parts(chosen)))
+
+
+def _shared(run: AnyRun, sample: pa.StringArray) -> int:
+    """Return how many documents of a sample a run has."""
+
+    def there(part: Run) -> pa.StringArray:
+        docs = part.docs_as_read
+        return pc.unique(docs.filter(pc.is_in(docs, value_set=sample)))
+
+    return len(pc.unique(pa.concat_arrays(run.of_parts(there))))
 
 
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:

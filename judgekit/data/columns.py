@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.records import NULLS, row_groups
-from judgekit.data.streams import read_bytes
+from judgekit.data.streams import BOM, open_binary
 from judgekit.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ N = TypeVar("N", bound=np.generic)
 
 _CHUNK: Final = 32_768
 """Rows that are hashed at a time: their intermediate values stay in the processor's cache."""
+_BLOCK: Final = 1 << 22
+"""Bytes of a text file that are parsed at a time."""
 _SPARE_BITS: Final = 4
 """A table of keys has 16 to 32 times as many places as keys: a larger one would leave the cache, a smaller one
 send many keys to the next table."""
@@ -229,7 +231,7 @@ class TextTable(NamedTuple):
             stream,
             pacsv.ReadOptions(
                 column_names=[*map(str, range(len(self.columns)))],
-                block_size=1 << 22,
+                block_size=_BLOCK,
                 skip_rows=self.header + self.skip,
             ),
             pacsv.ParseOptions(
@@ -241,29 +243,53 @@ class TextTable(NamedTuple):
         )
 
 
-def text_pairs(path: Path, table: TextTable, wanted: Sequence[str]) -> Pairs:
-    """Return the columns of query, doc and number; one of `NOT_PLAIN` is raised where records have to be read."""
+def text_batches(
+    path: Path, table: TextTable, wanted: Sequence[str], *, spaced: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of query, doc and number; one of `NOT_PLAIN` is raised where records have to be read.
+
+    With ``spaced`` any white space may stand between the cells of a TREC file, which takes twice as long.
+    """
     types = dict(zip(wanted, _PAIR, strict=True))
     if table.trec:
         # All columns are looked at: one that is empty, two spaces in a row, would make a score of the rank.
         types |= {name: pa.string() for name in table.columns if name and name not in types}
+    if spaced:
+        single = table._replace(delimiter=" ", skip=0)
+        for rows in _whole_lines(path, table.skip):
+            if rows.strip():
+                yield from _plain(single.read(in_arrow(_single_spaced(rows)), types), quotes=True)
+        return
     # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
     # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
     # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
     # under the number of this one. It is closed when the last of them lets go of it.
+    stream = pa.input_stream(str(path), compression=table.packing)
+    yield from _plain(table.read(stream, types), quotes=table.trec)
+
+
+def _whole_lines(path: Path, skip: int) -> Iterator[bytes]:
+    """Yield the lines of a file behind the first ``skip``, millions of bytes at a time, without a byte order mark."""
+    with open_binary(path) as stream:
+        for _ in range(skip):
+            stream.readline()
+        yield (stream.read(_BLOCK) + stream.readline()).removeprefix(BOM)
+        while rows := stream.read(_BLOCK) + stream.readline():
+            yield rows
+
+
+def text_pairs(path: Path, table: TextTable, wanted: Sequence[str]) -> Pairs:
+    """Return all rows of `text_batches`, with whatever white space it takes."""
     try:
-        stream = pa.input_stream(str(path), compression=table.packing)
-        return pairs_of(_plain(table.read(stream, types), quotes=table.trec))
+        return pairs_of(text_batches(path, table, wanted))
     except NOT_PLAIN:
         if not table.trec:
             raise
-    rows = read_bytes(path).split(b"\n", table.skip)[-1]
-    stream = in_arrow(_single_spaced(rows))
-    return pairs_of(_plain(table._replace(delimiter=" ", skip=0).read(stream, types), quotes=True))
+    return pairs_of(text_batches(path, table, wanted, spaced=True))
 
 
 def in_arrow(data: bytes) -> pa.BufferReader:
-    """Return bytes as a stream in Arrow's own memory; `text_pairs` says why."""
+    """Return bytes as a stream in Arrow's own memory; `text_batches` says why."""
     copy = pa.BufferOutputStream()
     copy.write(data)
     return pa.BufferReader(copy.getvalue())
@@ -285,7 +311,12 @@ _PAIR: Final = (pa.string(), pa.string(), pa.float64())
 
 def parquet_pairs(path: Path, wanted: Sequence[str]) -> Pairs:
     """Return the columns of query, doc and number of Parquet; likewise."""
-    return pairs_of(_plain(_typed(path, wanted), quotes=True))
+    return pairs_of(parquet_batches(path, wanted))
+
+
+def parquet_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the same in batches."""
+    yield from _plain(_typed(path, wanted), quotes=True)
 
 
 def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -454,6 +454,20 @@ def rows_of(
     """Return the queries, docs and numbers that the records of a run or of qrels hold."""
     values: list[float] = []
     lines: dict[tuple[str, str], int] = {}
+    for query, doc, number, line in checked_rows(source, records, value, lines, problem):
+        lines[query, doc] = line
+        values.append(number)
+    return [query for query, _ in lines], [doc for _, doc in lines], values
+
+
+def checked_rows(
+    source: Source,
+    records: Iterable[DataRecord],
+    value: str,
+    lines: Mapping[tuple[str, str], int],
+    problem: Callable[[float], str | None] = lambda _: None,
+) -> Iterator[tuple[str, str, float, int]]:
+    """Yield query, doc, number and line of each record of a run or of qrels; ``lines`` has those of earlier pairs."""
     scored = run = None
     for record in records:
         query, doc, number = source.get(record, "query"), source.get(record, "doc"), source.get(record, value)
@@ -484,6 +498,4 @@ def rows_of(
         unfit = problem(number)
         if unfit:
             raise source.error(record, f"the {value} {unfit}")
-        lines[query, doc] = record.line
-        values.append(number)
-    return [query for query, _ in lines], [doc for _, doc in lines], values
+        yield query, doc, number, record.line

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from judgekit.data.outputs import is_results_folder
+from judgekit.data.streams import packing
 
 TEXTS: Final = (".md", ".markdown", ".txt", ".html", ".htm")
+_UNPACKED: Final = 4
+"""How much larger data is in memory than in a packed file."""
 
 
 def walk(folder: Path) -> Iterator[Path]:
@@ -29,6 +32,20 @@ def text_files(folder: Path) -> list[Path]:
 def size_of(path: Path) -> int:
     """Return the bytes of a file, or of the files of a folder that is one table."""
     return sum(part.stat().st_size for part in files_of(path))
+
+
+def unpacked_size(path: Path, expected: str) -> int:
+    """Return about how many bytes of data a file or folder holds, of which nothing may be there: packed ones fourfold.
+
+    Raises:
+        DataError: the file is none of data, which ``expected`` says for the message.
+    """
+    if not (path.is_file() or path.is_dir()):
+        return 0
+    size = size_of(path)
+    if path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, expected) is not None:
+        size *= _UNPACKED
+    return size
 
 
 def files_of(path: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,11 @@ from judgekit.data.sources import located, stem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, not_among
 
+if TYPE_CHECKING:
+    from judgekit.data.parts import AnyRun
+
 T = TypeVar("T", Run, Labeling)
+R = TypeVar("R")
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsDocs = Docs | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsRuns = Run | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
@@ -103,47 +107,69 @@ def as_runs(source: AsRuns, *, drop_self: bool = False) -> list[Run]:
 
     With ``drop_self`` documents that are the query itself are left out.
     """
-    return [_as_run(held, given, drop_self=drop_self) for held, given in _several(source, Run, _RUNS)]
+    runs = (_as_run(held, given) for held, given in _several(source, Run, _RUNS))
+    return [run.without_own() if drop_self else run for run in runs]
 
 
-class NotedRuns(NamedTuple):
+class NotedRuns(NamedTuple, Generic[R]):
     """Runs, and what looks wrong in them, a sentence each."""
 
-    runs: list[Run]
+    runs: list[R]
     notes: tuple[str, ...]
 
 
-def noted_runs(source: AsRuns, *, drop_self: bool = False) -> NotedRuns:
-    """Return the same as `as_runs`, with what looks wrong."""
+def noted_runs(source: AsRuns, depth: int | None = None, *, drop_self: bool = False) -> NotedRuns[Run]:
+    """Return the same as `as_runs`, with what looks wrong; large files are cut to a depth while they are read."""
+    from judgekit.data.parts import in_one_piece
+
     runs: list[Run] = []
     notes: list[str] = []
-    for held, given in _several(source, Run, _RUNS):
-        if not isinstance(held, Run | str | Path):
-            held = _rows(held, "run", _ONE_RUN, f"run {given or _name_of(held, 'run')!r}")
-        run = _as_run(held, given, drop_self=drop_self)
-        runs.append(run)
-        if not isinstance(held, Run):
-            notes += contradictions({run.name: held})
+    for run, wrong in _lists(source, whole=depth is None, drop_self=drop_self):
+        cut = run if depth is None else run.cut(depth)
+        runs.append(cut if isinstance(cut, Run) else cut.whole())
+        notes += [*wrong, *in_one_piece([cut])]
     return NotedRuns(runs, tuple(notes))
 
 
-def _as_run(held: Any, given: str | None, *, drop_self: bool) -> Run:
+def noted_lists(source: AsRuns, *, drop_self: bool = False, whole: bool = False) -> NotedRuns[AnyRun]:
+    """Return the same as `as_runs`, with what looks wrong.
+
+    Large files are not read, unless ``whole``, but in parts when something is worked out of them.
+    """
+    found = [*_lists(source, whole=whole, drop_self=drop_self)]
+    return NotedRuns([run for run, _ in found], tuple(chain.from_iterable(notes for _, notes in found)))
+
+
+def _lists(source: AsRuns, *, whole: bool, drop_self: bool) -> Iterator[tuple[AnyRun, Sequence[str]]]:
+    """Yield runs, each with what looks wrong in it; large files may not be read, unless ``whole``."""
+    from judgekit.data.parts import DiskRun, too_large
+
+    every = [*_several(source, Run, _RUNS)]
+    in_parts = not whole and too_large(held for held, _ in every if isinstance(held, str | Path))
+    for held, given in every:
+        if not isinstance(held, Run | str | Path):
+            held = _rows(held, "run", _ONE_RUN, f"run {given or _name_of(held, 'run')!r}")
+        in_file = isinstance(held, str | Path)
+        run = DiskRun(held, given) if in_parts and in_file else _as_run(held, given)
+        notes = () if isinstance(held, Run) else [*contradictions({run.name: held})]
+        yield run.without_own() if drop_self else run, notes
+
+
+def _as_run(held: Any, given: str | None) -> Run:
     """Return one run under the name that was given for it, or its own."""
     name = given or _name_of(held, "run")
     if isinstance(held, Run):
-        run = _named(held, name)
-    elif isinstance(held, str | Path):
-        run = read_run(held, given)
-    else:
-        rows = _rows(held, "run", _ONE_RUN, f"run {name!r}")
-        # Read as one run, the lists of several would be mixed by their scores.
-        if "run" in rows and rows["run"].nunique() > 1:
-            raise UsageError(
-                f"the table of run {name!r} holds {rows['run'].nunique()} runs, by its column 'run': give each by"
-                " its name, {name: rows for name, rows in table.groupby('run')}"
-            )
-        run = Run.from_frame(rows, name)
-    return run.without_own() if drop_self else run
+        return _named(held, name)
+    if isinstance(held, str | Path):
+        return read_run(held, given)
+    rows = _rows(held, "run", _ONE_RUN, f"run {name!r}")
+    # Read as one run, the lists of several would be mixed by their scores.
+    if "run" in rows and rows["run"].nunique() > 1:
+        raise UsageError(
+            f"the table of run {name!r} holds {rows['run'].nunique()} runs, by its column 'run': give each by"
+            " its name, {name: rows for name, rows in table.groupby('run')}"
+        )
+    return Run.from_frame(rows, name)
 
 
 def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None = None) -> list[Labeling]:

@@ -23,11 +23,11 @@ import orjson
 
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query, record_of, unknown_doc
 from judgekit.data.fields import DECLARED, Source, doc_of, docs_of, queries_of, same_text
-from judgekit.data.folders import files_of, size_of
+from judgekit.data.folders import files_of, unpacked_size
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
-from judgekit.data.streams import open_atomic, packing, temporary
+from judgekit.data.streams import open_atomic, temporary
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError
 
@@ -103,7 +103,8 @@ def read_docs(
 
 def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) -> MemoryDocs | DiskDocs:
     place = located(file, "doc")
-    if large(place.path, memory_limit):
+    limit = MEMORY_LIMIT if memory_limit is None else memory_limit
+    if unpacked_size(place.path, DECLARED["doc"].expected) > limit:
         return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
     return docs_of(source, records)
@@ -127,8 +128,6 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
 
 MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
-_UNPACKED: Final = 4
-"""How much larger a collection is in memory than in a compressed file."""
 _VERSION: Final = 3
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
@@ -144,16 +143,6 @@ CREATE TABLE docs (number INTEGER PRIMARY KEY, doc_id TEXT UNIQUE, line INTEGER,
 BEGIN
 """
 """The table of an index, with the docs themselves as JSON, in the order of the file."""
-
-
-def large(path: Path, limit: int | None = None) -> bool:
-    """Return whether a collection is to stay on disk."""
-    if not (path.is_file() or path.is_dir()):
-        return False
-    size = size_of(path)
-    if path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, DECLARED["doc"].expected) is not None:
-        size *= _UNPACKED
-    return size > (MEMORY_LIMIT if limit is None else limit)
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:

@@ -5,7 +5,7 @@ Pool, answers, metrics and report all go through that one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N = TypeVar("N", bound=np.generic)
+T = TypeVar("T")
 
 
 class Ties(StrEnum):
@@ -207,8 +208,13 @@ class Run:
     @property
     def doc_ids(self) -> Objects:
         """The distinct doc ids in ascending order, shape (D,)."""
+        return objects(self.distinct_docs())
+
+    def distinct_docs(self) -> pa.StringArray:
+        """Return the same as Arrow strings: of millions each would take seventy bytes more as an object."""
         docs = self.docs_as_read if self._doc_rows is None else take(self.docs_as_read, self._doc_rows)
-        return objects(sorted(docs.unique().to_pylist()))
+        docs = docs.unique()
+        return take(docs, order_ids(docs))
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -238,6 +244,29 @@ class Run:
     @cached_property
     def _query_index(self) -> dict[str, int]:
         return {q: i for i, q in enumerate(self.query_ids)}
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self.query_ids)
+
+    @property
+    def n_lists(self) -> int:
+        """How many queries have at least one document."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def n_docs_as_read(self) -> int:
+        """How many rows were read, before lists were cut."""
+        return len(self.docs_as_read)
+
+    def of_parts(self, make: Callable[[Run], T]) -> list[T]:
+        """Return what a function makes of each part: of a run in memory, of itself (`judgekit.data.parts.DiskRun`)."""
+        return [make(self)]
+
+    def lowest(self, count: int) -> Run:
+        """Return the run with its first queries by id."""
+        return self.only(self.query_ids[:count])
 
     def top(self, query_id: str, k: int | None = None) -> list[str]:
         """Return the ids of the first ``k`` documents of a query, best first; [] if the run lacks the query."""
@@ -307,6 +336,37 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, queries={len(self.query_ids)}, rows={len(self)})"
+
+
+def joined(parts: Sequence[Run]) -> Run:
+    """Return the run that parts with different queries make together, one behind the other.
+
+    It holds the documents that are left in the lists only, while those of a run that was cut are all kept.
+    """
+    first = parts[0]
+    docs, as_read, ids = [], [], list[str]()
+    rows = 0
+    for part in parts:
+        own = part._as_read(np.arange(len(part)))
+        left = np.sort(own)
+        docs.append(take(part.docs_as_read, left))
+        as_read.append(rows + np.searchsorted(left, own))
+        ids += part.query_ids.tolist()
+        rows += len(part)
+    ascending, at = sorted_codes(ids)
+    begin = np.cumsum([0, *map(len, parts)])
+    whole = object.__new__(Run)
+    whole.name, whole.ties = first.name, first.ties
+    whole.query_ids = objects(ascending)
+    whole.starts, whole.counts = np.empty((2, len(at)), np.int64)
+    whole.starts[at] = np.concatenate([start + part.starts for start, part in zip(begin, parts, strict=False)])
+    whole.counts[at] = np.concatenate([part.counts for part in parts])
+    whole.docs_as_read = pa.concat_arrays(docs)
+    places = np.concatenate(as_read)
+    whole._doc_rows = None if np.array_equal(places, np.arange(rows)) else places
+    whole.ranked_scores = np.concatenate([part.ranked_scores for part in parts])
+    whole.ranked_keys = np.concatenate([part.ranked_keys for part in parts])
+    return whole
 
 
 def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:

@@ -10,15 +10,27 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from judgekit.data.columns import NOT_PLAIN, Pairs, TextTable, parquet_pairs, run_lengths, strings, text_pairs
+from judgekit.data.columns import (
+    NOT_PLAIN,
+    Pairs,
+    TextTable,
+    pairs_of,
+    parquet_batches,
+    parquet_pairs,
+    run_lengths,
+    strings,
+    text_batches,
+    text_pairs,
+)
 from judgekit.data.fields import DECLARED, Names, Source, rows_of
 from judgekit.data.forms import (
     flat_form,
@@ -196,38 +208,77 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     return inside(form, origin, rows, kind, spec.options)
 
 
+class Columns(NamedTuple):
+    """Where the query, doc and number of each row of a run or of qrels stand, if they can be read column by column."""
+
+    path: Path
+    table: TextTable | None
+    """How the cells of a text file stand; None of Parquet."""
+    wanted: Sequence[str]
+    """The names of the three columns."""
+    ranked: bool
+    """Whether the number is a rank, of which a lower one is better."""
+
+    def pairs(self) -> Pairs:
+        """Return all rows; one of `NOT_PLAIN` is raised where they have to be read record by record."""
+        if self.table is None:
+            rows = parquet_pairs(self.path, self.wanted)
+        else:
+            rows = text_pairs(self.path, self.table, self.wanted)
+        return self._scored(rows)
+
+    def batches(self, *, spaced: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches of Arrow; likewise. ``spaced`` says that any white space may part the cells."""
+        if self.table is None:
+            return parquet_batches(self.path, self.wanted)
+        return text_batches(self.path, self.table, self.wanted, spaced=spaced)
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Pairs:
+        """Return the rows of some batches."""
+        return self._scored(pairs_of(batches))
+
+    def _scored(self, rows: Pairs) -> Pairs:
+        return rows._replace(values=-rows.values) if self.ranked else rows
+
+
+def by_columns(place: Located, kind: str) -> Columns | None:
+    """Return where the columns of a run or of qrels stand; None where records have to be read."""
+    path, spec = place
+    if spec.name not in ("auto", "csv", "tsv", "trec", "parquet") or "quote" in dict(spec.params):
+        return None
+    layout = _layout(path, spec, kind)
+    table = layout.table
+    columns: Sequence[str] = ()
+    if table is not None:
+        columns = table.columns
+    elif layout.form is PARQUET:
+        columns = parquet_columns(path)
+    held, names, number = {*columns}, layout.names, DECLARED[kind].number
+    ranked = kind == "run" and not held.intersection(names[number])
+    if ranked:
+        number = "rank"
+    roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
+    # Of a column that stands there twice, or holds several runs, a record tells the line.
+    twice = table is not None and table.header and len(held) < len(columns)
+    several = kind == "run" and "run" in columns
+    if [*map(len, roles)] != [1, 1, 1] or twice or several:
+        return None
+    return Columns(path, table, [*chain(*roles)], ranked)
+
+
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
-    path, spec = place
     rows = None
-    if spec.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(spec.params):
-        layout = _layout(path, spec, kind)
-        table = layout.table
-        columns: Sequence[str] = ()
-        if table is not None:
-            columns = table.columns
-        elif layout.form is PARQUET:
-            columns = parquet_columns(path)
-        held, names, number = {*columns}, layout.names, DECLARED[kind].number
-        ranked = kind == "run" and not held.intersection(names[number])
-        if ranked:
-            number = "rank"
-        roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
-        # Of a column that stands there twice, or holds several runs, a record tells the line.
-        twice = table is not None and table.header and len(held) < len(columns)
-        several = kind == "run" and "run" in columns
-        if [*map(len, roles)] == [1, 1, 1] and not twice and not several:
-            wanted = [*chain(*roles)]
-            with suppress(*NOT_PLAIN):
-                rows = parquet_pairs(path, wanted) if table is None else text_pairs(path, table, wanted)
-                if ranked:
-                    rows = rows._replace(values=-rows.values)
+    columns = by_columns(place, kind)
+    if columns is not None:
+        with suppress(*NOT_PLAIN):
+            rows = columns.pairs()
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
         form = contents(place, kind)[0].form
         reason = f"is of the form {form!r}, and its records hold no {DECLARED[kind].many}" if form else "is empty"
-        raise DataError(f"{reason}; expected {DECLARED[kind].expected}", path)
+        raise DataError(f"{reason}; expected {DECLARED[kind].expected}", place.path)
     return rows
 
 

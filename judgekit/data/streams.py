@@ -28,7 +28,7 @@ from typing import BinaryIO, Final, NamedTuple, Self, cast
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, as expressions, with the names that Arrow has for the packing."""
 _UTF_16: Final = "UTF-16 text"
@@ -161,13 +161,13 @@ def packing(path: Path, expected: str = "a file") -> str | None:
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:
     """Return the content of a file, unpacked, without a UTF-8 byte order mark."""
     with open_binary(Path(path), expected) as stream:
-        return stream.read().removeprefix(_BOM)
+        return stream.read().removeprefix(BOM)
 
 
 def head(path: Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
     """Return the first ``size`` bytes of a file, unpacked, without a UTF-8 byte order mark."""
     with open_binary(path, expected) as stream:
-        return stream.read(size).removeprefix(_BOM)
+        return stream.read(size).removeprefix(BOM)
 
 
 ZIP: Final = b"PK\x03\x04"

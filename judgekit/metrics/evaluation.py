@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
 from judgekit.data.checks import disjoint
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
-from judgekit.data.runs import Run, Ties
+from judgekit.data.runs import Ties
 from judgekit.data.spans import spans_of
 from judgekit.errors import UsageError, nearest
 from judgekit.metrics.evidence import by_evidence
@@ -21,6 +21,9 @@ from judgekit.metrics.join import Bools, Floats, Join
 from judgekit.metrics.measures import Measure, parse_measures
 from judgekit.metrics.results import Evaluation
 from judgekit.spec import Value
+
+if TYPE_CHECKING:
+    from judgekit.data.parts import AnyRun
 
 _POOLED: Final = frozenset({"AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"})
 """Measures that count documents; of the others the first relevant one decides, or they count pairs of a list."""
@@ -39,7 +42,7 @@ may differ from run to run; or those of the run that have a label above 0."""
 
 
 def evaluate(
-    runs: Sequence[Run],
+    runs: Sequence[AnyRun],
     labelings: Sequence[Labeling],
     measures: str | Iterable[object],
     *,
@@ -122,7 +125,7 @@ class _Scoring:
         every_query: whether every labeling is scored on all of the queries, or on those that it lists.
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[AnyRun]
     labelings: Sequence[Labeling]
     measures: list[Measure]
     query_ids: list[str]
@@ -343,7 +346,7 @@ def _undefined(measure: Measure, labeling: Labeling) -> str:
     return measure.definition.undefined(measure, scale)
 
 
-def incomparable(runs: Sequence[Run], measure: Measure) -> str:
+def incomparable(runs: Sequence[AnyRun], measure: Measure) -> str:
     """Return why a measure does not compare runs: they are over other documents, and it counts documents; else ""."""
     if not _counts_documents(measure):
         return ""

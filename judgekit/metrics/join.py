@@ -7,21 +7,25 @@ whose pair some labeling lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from itertools import repeat
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgekit.data.columns import Keys, equal, find, take
+from judgekit.data.columns import Codes, Keys, equal, find, take
 from judgekit.data.labelings import STATUSES, Labeling
 from judgekit.data.runs import Run, compared
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
+if TYPE_CHECKING:
+    from judgekit.data.parts import AnyRun
+
+T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -52,7 +56,7 @@ class Join:
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[AnyRun],
         labelings: Sequence[Labeling],
         query_ids: list[str],
         *,
@@ -65,23 +69,22 @@ class Join:
         # keys meet the ids are compared, too (`_verify`).
         self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
-        place = {q: i for i, q in enumerate(query_ids)}
-        self._runs = [_Rows(run, place, depth) for run in runs]
+        self._place = {q: i for i, q in enumerate(query_ids)}
+        self._depth = depth
         self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
         self.pair_query = np.empty(0, np.int64)
         self._pair_keys: Keys = np.empty(0, np.uint64)
         self.labelled: list[tuple[Ints, Ints]] = []
         for labeling in labelings:
-            query = _places(labeling.row_queries, place)[labeling.row_codes]
+            query = _places(labeling.row_queries, self._place)[labeling.row_codes]
             rows = np.flatnonzero(query >= 0)
             docs = take(labeling.row_docs, rows)
             pair = self._pairs(labeling.row_keys[rows], query[rows], docs)
             self.labelled.append((rows, pair))
         # Documents that no labeling lists can be bounded only as pairs of their own.
         if unjudged_unknown:
-            for lists in self._runs:
-                at, _, rows = lists.locate(np.arange(len(lists.keys)))
-                self._pairs(lists.keys, lists.query[at], lists.run.docs_at(rows))
+            for run in runs:
+                run.of_parts(self._add_pairs)
         self._fill_labels()
         self._join_runs()
         self.unknown_labels: Bools = self.lost & missing_unknown
@@ -130,29 +133,43 @@ class Join:
             given, known = docs[row].as_py(), others[row].as_py()
             raise DataError(f"the docs {given!r} and {known!r} have the same 64-bit hash; rename one of them")
 
+    def _add_pairs(self, part: Run) -> None:
+        """Make a pair of each document of a part of a run."""
+        lists = _Rows(part, self._place, self._depth)
+        at, _, rows = lists.locate(np.arange(len(lists.keys)))
+        self._pairs(lists.keys, lists.query[at], part.docs_at(rows))
+
     def _join_runs(self) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
         self.ran = np.zeros((count, queries), np.bool_)
-        hit_list, hit_rank, hit_pair = [], [], []
-        self._hit_rows: list[Ints] = []
-        for number, lists in enumerate(self._runs):
-            self.retrieved[number, lists.query] = lists.retrieved
-            self.ran[number, lists.known] = True
-            found = find(lists.keys, self._pair_keys)
-            hits = np.flatnonzero(found >= 0)
-            pair = found[hits].astype(np.int64)
-            at, rank, rows = lists.locate(hits)
-            query = lists.query[at]
-            self._verify(pair, query, lists.run.docs_at(rows))
-            hit_list.append(number * queries + query)
-            hit_rank.append(rank)
-            hit_pair.append(pair)
-            self._hit_rows.append(rows)
-        self.hit_list = np.concatenate(hit_list)
-        self.hit_rank = np.concatenate(hit_rank)
-        self.hit_pair = np.concatenate(hit_pair)
+        self._found: list[list[_Found]] = []
+        for number, run in enumerate(self.runs):
+            # Of a run in memory blocks and ties are worked out when somebody asks; of a part its rows are gone then.
+            found = run.of_parts(partial(self._join, keep=isinstance(run, Run)))
+            for part in found:
+                self.retrieved[number, part.query] = part.retrieved
+                self.ran[number, part.known] = True
+            self._found.append(found)
+        every = [(number * queries, part) for number, found in enumerate(self._found) for part in found]
+        self.hit_list = np.concatenate([first + part.hit_query for first, part in every])
+        self.hit_rank = np.concatenate([part.hit_rank for _, part in every])
+        self.hit_pair = np.concatenate([part.hit_pair for _, part in every])
+
+    def _join(self, part: Run, *, keep: bool) -> _Found:
+        """Return the hits of a part of a run; ``keep`` says whether its rows stay in memory."""
+        lists = _Rows(part, self._place, self._depth)
+        found = find(lists.keys, self._pair_keys)
+        hits = np.flatnonzero(found >= 0)
+        pair = found[hits].astype(np.int64)
+        at, rank, rows = lists.locate(hits)
+        query = lists.query[at]
+        self._verify(pair, query, part.docs_at(rows))
+        blocks, ties = partial(_blocks, part, rows), lists.ties
+        if not keep:
+            blocks, ties = partial(_same, blocks()), partial(_same, ties())
+        return _Found(lists.known, lists.query, lists.retrieved, query, rank, pair, blocks, ties)
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
@@ -162,21 +179,40 @@ class Join:
     @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Per hit its block of equal scores: documents before it, and in it, its first hit, the one behind the last."""
-        found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
+        found = [part.blocks() for parts in self._found for part in parts]
         before = np.concatenate([ahead for ahead, _ in found])
         size = np.concatenate([inside for _, inside in found])
         return before, size, *block_spans(self.hit_list, before)
 
-    @cached_property
-    def ties(self) -> tuple[Ints, Ints, Ints]:
-        """Per two documents with equal scores that follow each other: run, query, and rank of the upper one."""
-        number, query, rank = [], [], []
-        for place, lists in enumerate(self._runs):
-            of_query, upper = lists.ties()
-            number.append(np.full(len(upper), place))
-            query.append(of_query)
-            rank.append(upper)
-        return np.concatenate(number), np.concatenate(query), np.concatenate(rank)
+    def ties(self, number: int) -> tuple[Codes, Codes]:
+        """Return, for each two documents of a run with equal scores that follow each other, query and upper rank."""
+        found = [part.ties() for part in self._found[number]]
+        return np.concatenate([query for query, _ in found]), np.concatenate([rank for _, rank in found])
+
+
+class _Found(NamedTuple):
+    """What a part of a run has to do with the labelings.
+
+    Attributes:
+        known: places of its queries among the evaluated ones, also of empty lists.
+        query, retrieved: per list its query and how many documents it has.
+        hit_query, hit_rank, hit_pair: per hit its query, 1-based rank and pair.
+        blocks: returns per hit the documents before its block of equal scores, and in it.
+        ties: returns query and rank of every document whose score equals that of the next one.
+    """
+
+    known: Ints
+    query: Ints
+    retrieved: Ints
+    hit_query: Ints
+    hit_rank: Ints
+    hit_pair: Ints
+    blocks: Callable[[], tuple[Ints, Ints]]
+    ties: Callable[[], tuple[Codes, Codes]]
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def _new_block(run: Run) -> Bools:
@@ -271,13 +307,14 @@ class _Rows:
         within = places - np.repeat(self._offsets[:-1], per_list)
         return at, within + 1, self.starts[at] + within
 
-    def ties(self) -> tuple[Ints, Ints]:
+    def ties(self) -> tuple[Codes, Codes]:
         """Return query and rank of every document whose score equals that of the next one."""
         if not len(self.starts):
-            return self.query, self.query
+            return np.empty(0, np.int32), np.empty(0, np.int32)
         tied = np.flatnonzero(~_new_block(self.run)) - 1
         at = np.searchsorted(self.starts, tied, side="right") - 1
         # The run's other rows are of queries that are not evaluated.
         inside = (at >= 0) & (tied < self.starts[at] + self.retrieved[at])
         at, tied = at[inside], tied[inside]
-        return self.query[at], tied - self.starts[at] + 1
+        # There may be tens of millions.
+        return self.query[at].astype(np.int32), (tied - self.starts[at] + 1).astype(np.int32)

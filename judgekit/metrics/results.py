@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from judgekit.data.columns import strings, take
 from judgekit.data.pooled import counts_of
+from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, MADE, SCORES
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints, Join
@@ -19,8 +20,6 @@ from judgekit.notebook import NotebookRepr
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from judgekit.data.runs import Run
 
 
 class Mean(NamedTuple):
@@ -67,7 +66,6 @@ class Evaluation(NotebookRepr):
 
     Attributes:
         measures: the measures.
-        lists: the runs themselves, as they were scored.
         labelings, runs, query_ids: the names along the other axes; queries ascend.
         values: shape (measures, labelings, runs, queries); NaN where undefined.
         low, high: bounds of the values, of the same shape, where bounds were asked for or a value is undefined because
@@ -100,8 +98,12 @@ class Evaluation(NotebookRepr):
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
-        self.lists: tuple[Run, ...] = tuple(join.runs)
         self._join = join
+
+    @cached_property
+    def lists(self) -> tuple[Run, ...]:
+        """The runs themselves, as they were scored; those that were read in parts are read once more, as a whole."""
+        return tuple(run if isinstance(run, Run) else run.whole() for run in self._join.runs)
 
     def scores(self) -> pd.DataFrame:
         """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
@@ -134,8 +136,11 @@ class Evaluation(NotebookRepr):
         if not labels:
             return {}
         pools: dict[str, dict[str, Any]] = {}
-        for cutoff in sorted({measure.cutoff for measure in self.measures if measure.cutoff is not None}):
-            counts, queries = counts_of(self.lists, self.query_ids, cutoff), len(self.query_ids)
+        cutoffs = sorted({measure.cutoff for measure in self.measures if measure.cutoff is not None})
+        # Of runs that were read in parts only as many documents as are counted are read again.
+        runs = [run if isinstance(run, Run) else run.cut(max(cutoffs, default=1)).whole() for run in self._join.runs]
+        for cutoff in cutoffs:
+            counts, queries = counts_of(runs, self.query_ids, cutoff), len(self.query_ids)
             pools[str(cutoff)] = {"queries": queries, "at_hand": queries, "pooled": counts["pairs"], **counts}
         return {"labels": labels, "pools": pools}
 
@@ -184,7 +189,7 @@ class Evaluation(NotebookRepr):
         retrieved = join.retrieved > 0
         # A query of a labeling that does not list it is not scored, and has no value in any of these.
         low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
-        of_runs = np.array([len(run.query_ids) for run in join.runs])
+        of_runs = np.array([run.n_queries for run in join.runs])
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),
@@ -214,17 +219,18 @@ class Evaluation(NotebookRepr):
         join = self._join
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
-        number, query, rank = join.ties
+        ties = [*map(join.ties, range(len(join.runs)))]
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
-        np.minimum.at(first_tie, (number, query), rank)
+        for first, (query, rank) in zip(first_tie, ties, strict=True):
+            np.minimum.at(first, query, rank)
 
         # Most measures of a table share their cutoff, and their threshold.
         @cache
         def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
             last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
             across = np.zeros(join.retrieved.shape, np.bool_)
-            tied = rank == last
-            across[number[tied], query[tied]] = True
+            for at_cutoff, (query, rank) in zip(across, ties, strict=True):
+                at_cutoff[query[rank == last]] = True
             looked_at = scored * np.minimum(join.retrieved, last)
             listed = judged[:, :, min(last, judged.shape[2] - 1)]
             return (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), looked_at.sum(2) - listed
