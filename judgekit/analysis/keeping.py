@@ -368,7 +368,7 @@ def about_labels(case: Case) -> Iterator[Claim]:
             if clause == MARKS_ITSELF:
                 # Keep says that it follows the answers of this model.
                 limits = f"{FINDS}: {name}"
-            elif answering is not None and kinship(need, answering):
+            elif name not in case.holding and answering is not None and kinship(need, answering):
                 limits = about_all(name)
             yield Claim("shares", f"{name} {clause}.", name, qualifies=limits)
         # A run that is added later returns documents that such labels have never seen.

@@ -150,3 +150,10 @@ def test_labels_made_from_a_run_s_own_lists_are_flagged_and_decide_nothing(
     # Of two equal runs nothing is said at all.
     followers = {claim.subject for claim in done.comparison.decision.claims if claim.kind == "follows"}
     assert ("needed" in followers) == (runs == ["good", "poor"])
+    # What decides nothing needs no caution beside the word that it is left out.
+    claims = done.comparison.decision.claims
+    shares = {claim.qualifies for claim in claims if (claim.kind, claim.subject) == ("shares", "needed")}
+    if runs == ["good"]:
+        assert shares == {""}
+    elif runs == ["good", "poor"]:
+        assert shares == {": needed"}
