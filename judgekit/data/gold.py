@@ -12,6 +12,7 @@ from typing import Final
 
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
+from judgekit.data.questions import apart
 from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 
@@ -92,12 +93,11 @@ def differing(judged: Judged, least: float, questions: Mapping[str, str]) -> int
 
     ``questions`` says by query id which question it asks. Rows without a relevant document say nothing.
     """
-    by_question: dict[str, set[frozenset[str]]] = {}
+    relevant = {}
     for query_id, relevances in judged.items():
-        relevant = frozenset(doc_id for doc_id, relevance in relevances.items() if relevance >= least)
-        if relevant and query_id in questions:
-            by_question.setdefault(questions[query_id], set()).add(relevant)
-    return sum(len(different) > 1 for different in by_question.values())
+        if query_id in questions:
+            relevant[query_id] = [doc_id for doc_id, relevance in relevances.items() if relevance >= least]
+    return apart(questions, relevant)
 
 
 def _copies(

@@ -125,13 +125,17 @@ class Repeats:
         return f'{"; ".join(parts)}: groups = "{PARTED}" parts them.' if parts else ""
 
 
-def contradicting(questions: Mapping[str, str], said: Mapping[str, AbstractSet[str] | Sequence[str]]) -> int:
-    """Return how many questions have rows of which something different is said, such as reference answers."""
+def apart(questions: Mapping[str, str], said: Mapping[str, Iterable[str]]) -> int:
+    """Return how many questions have rows of which something different is said; rows without anything say nothing."""
     by_question: dict[str, set[frozenset[str]]] = {}
-    for query_id, texts in said.items():
-        if texts:
-            by_question.setdefault(questions[query_id], set()).add(frozenset(map(normalised, texts)))
-    return sum(len(different) > 1 for different in by_question.values())
+    for query_id, words in said.items():
+        by_question.setdefault(questions[query_id], set()).add(frozenset(words))
+    return sum(len(different - {frozenset()}) > 1 for different in by_question.values())
+
+
+def contradicting(questions: Mapping[str, str], said: Mapping[str, AbstractSet[str] | Sequence[str]]) -> int:
+    """Return how many questions have rows with different texts, such as reference answers."""
+    return apart(questions, {query_id: map(normalised, texts) for query_id, texts in said.items()})
 
 
 def repeats_of(queries: Queries, questions: Mapping[str, str]) -> Repeats:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from judgekit.data.fields import Source
 from judgekit.data.records import DataRecord
@@ -19,39 +18,38 @@ def split_cells(
     if asked not in (None, "yes", "no"):
         raise UsageError(f"format '{form.name}(split={asked})': expected split=yes or split=no")
     rows = list(records)
-    columns = [name for name in form.lists if any(_joined(form, row, name) for row in rows)]
+    parts = [_parts(form, row) for row in rows]
+    joined = {name for cells in parts for name, texts in cells.items() if len(texts) > 1}
     if asked is None:
-        for name in columns:
-            _confirm(form, source, rows, name)
-    for row in rows:
-        cells: dict[str, Any] = {}
-        for name in columns:
-            cell = row.fields.get(name)
-            if isinstance(cell, str) and cell:
-                cells[name] = [cell] if asked == "no" else cell.split(form.mark)
-        yield row.of({**row.fields, **cells}, row.inside)
+        for name in sorted(joined):
+            _confirm(form, source, rows, parts, name)
+    for row, cells in zip(rows, parts, strict=True):
+        lists = {name: texts for name, texts in cells.items() if name in joined}
+        if asked == "no":
+            lists = {name: [row.fields[name]] for name in lists}
+        yield row.of({**row.fields, **lists}, row.inside)
 
 
-def _joined(form: DataForm, row: DataRecord, name: str) -> bool:
-    cell = row.fields.get(name)
-    return isinstance(cell, str) and form.mark in cell
+def _parts(form: DataForm, row: DataRecord) -> dict[str, list[str]]:
+    """Return the texts that a record's cells may hold, by column."""
+    cells = {name: row.fields.get(name) for name in form.lists}
+    return {name: cell.split(form.mark) for name, cell in cells.items() if isinstance(cell, str) and cell}
 
 
-def _confirm(form: DataForm, source: Source, rows: list[DataRecord], name: str) -> None:
+def _confirm(
+    form: DataForm, source: Source, rows: list[DataRecord], parts: list[dict[str, list[str]]], name: str
+) -> None:
     """Refuse to split a column whose texts may hold the mark themselves, which tables of Markdown do."""
-    parts = {}
-    for number, row in enumerate(rows):
-        cell = row.fields.get(name)
-        if isinstance(cell, str) and cell:
-            parts[number] = cell.split(form.mark)
-    usual, times = Counter(map(len, parts.values())).most_common(1)[0]
+    usual, times = Counter(len(cells[name]) for cells in parts if name in cells).most_common(1)[0]
     # A text that stands alone in a second place ends where the mark says.
-    seen = Counter(part for row in rows for texts in _texts(form, row).values() for part in {*texts})
-    for number, texts in parts.items():
+    seen = Counter(text for cells in parts for texts in cells.values() for text in {*texts})
+    for row, cells in zip(rows, parts, strict=True):
+        texts = cells.get(name, [])
+        others = [value for column, value in row.fields.items() if column not in form.lists]
         why = ""
         if any(not text or text != text.strip() for text in texts):
             why = "a part begins or ends with white space, or is empty"
-        elif form.mark in "".join(_others(form, rows[number].fields)):
+        elif texts and any(form.mark in value for value in others if isinstance(value, str)):
             why = "other texts of this record hold it as well"
         elif (len(texts) != usual or times < 2) and not all(seen[text] > 1 for text in texts):
             why = f"it has {len(texts)} parts here, and nothing confirms that number"
@@ -60,21 +58,8 @@ def _confirm(form: DataForm, source: Source, rows: list[DataRecord], name: str) 
         if why:
             place = source.path or "FILE"
             raise source.error(
-                rows[number],
+                row,
                 f"{form.name} writes {form.mark!r} between the texts of {name!r}, but {why}: write"
                 f" {form.name}(split=yes):{place} if each part is a text of its own, or {form.name}(split=no):{place}"
                 " if the cell is one text",
             )
-
-
-def _texts(form: DataForm, row: DataRecord) -> dict[str, list[str]]:
-    texts = {}
-    for name in form.lists:
-        cell = row.fields.get(name)
-        if isinstance(cell, str) and cell:
-            texts[name] = cell.split(form.mark)
-    return texts
-
-
-def _others(form: DataForm, fields: Mapping[str, Any]) -> list[str]:
-    return [value for name, value in fields.items() if name not in form.lists and isinstance(value, str)]
