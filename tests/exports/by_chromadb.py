@@ -17,8 +17,9 @@ from halls import QUESTIONS, RUNS  # noqa: E402
 
 
 def embedded(text: str, run: str) -> list[float]:
-    """Return a vector of counted words."""
-    vector = [0.0] * 32
+    """Return a vector of counted words, and of the text as a whole: equal distances come in any order."""
+    whole = hashlib.md5(text.encode()).digest()
+    vector = [0.0] * 32 + [whole[0] / 2560, whole[1] / 2560]
     for word in text.lower().replace("?", "").replace(".", "").split():
         vector[hashlib.md5(f"{run if word in ('hall', 'was') else ''}{word}".encode()).digest()[0] % 32] += 1.0
     return vector

@@ -17,7 +17,7 @@ _TIME = re.compile(r"20[2-9]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\
 _BASE64 = re.compile(r"(?<=')(?:[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=)(?=')")
 _EVAL = re.compile(r"eval-[A-Za-z0-9]{3}-(?=20)")
 """The beginning of an id of promptfoo's evaluations."""
-_FRAMES = re.compile(r'(?:\\n|\n)  File "+[^"]*"+, line \d+, in [^\n\\]*(?:(?:\\n|\n)    [^\n\\]*)*')
+_FRAMES = re.compile(r'(?:\\n|\n)  File \\?"+[^"]*"+, line \d+, in [^\n\\]*(?:(?:\\n|\n)    (?:\\[^n]|[^\n\\])*)*')
 """The frames of a traceback, with the paths of this machine and the lines of the script."""
 _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 _START = datetime(2026, 1, 2, tzinfo=UTC)
