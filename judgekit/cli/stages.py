@@ -336,13 +336,17 @@ def score(
         unjudged=rules.unjudged,
         over="judged" if other is None else other.over,
     )
+    from judgekit.data.forms.entry import is_content_id
+
     # Without a pair in common every score is 0, which reads like a bad run rather than like a wrong file.
     for name in foreign(evaluation):
-        raise DataError(
-            f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: are these from the same"
-            " collection, with the same spelling of ids?",
-            files[name],
-        )
+        (labeling,) = (labeling for labeling in labelings if labeling.name == name)
+        doubt = "are these from the same collection, with the same spelling of ids?"
+        if all(map(is_content_id, labeling.row_docs.to_pylist())):
+            given = "judgekit init, given the questions and passages too"
+            doubt = f"its ids are made of texts. {given}, writes it with their ids"
+        reason = f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: {doubt}"
+        raise DataError(reason, files[name])
     # Files are hashed only where a manifest is written, or can be compared with: hashing reads them once more.
     if out is not None or any(map(has_manifest, files.values())):
         roles = {f"qrels {name}": path for name, path in files.items()}

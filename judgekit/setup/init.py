@@ -22,7 +22,14 @@ from judgekit.experiment.prepare import prepare
 from judgekit.metrics import Measure, incomparable, suited
 from judgekit.setup.answered import known_outcome
 from judgekit.setup.inputs import Files, Input, Seen, grouped, question_column
-from judgekit.setup.joined import folded, give_results_ids, give_runs_files, give_runs_names, give_tables_ids
+from judgekit.setup.joined import (
+    folded,
+    give_judgments_ids,
+    give_results_ids,
+    give_runs_files,
+    give_runs_names,
+    give_tables_ids,
+)
 from judgekit.setup.judgments import read_judgments
 from judgekit.setup.passages import FoundPassages, offer_texts, read_passages
 from judgekit.setup.questions import JOINED, FoundQuestions, read_questions, reference_words
@@ -107,6 +114,7 @@ def _planned(
     docs = passages.docs
     outcome = known_outcome(files, runs, questions.queries, asked)
     depth = max(outcome.depths)
+    give_judgments_ids(files, questions.queries, docs)
     judgments = read_judgments(files, runs, asked, docs, depth)
     own = [note for run in runs.runs.values() for note in own_documents(run, judgments.labelings, (asked, docs))]
     if own:

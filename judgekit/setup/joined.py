@@ -12,17 +12,19 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.data.documents import Doc, Docs, Queries
+from judgekit.data.documents import Doc, Docs, Queries, render
 from judgekit.data.fields import TABULAR, Source
 from judgekit.data.files import read_table
 from judgekit.data.forms import ENTRY, entry_of
+from judgekit.data.forms.entry import content_id, hashed, is_content_id
+from judgekit.data.frames import one_by_one
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ALL, ANSWERS, RATED
-from judgekit.data.trec import read_run
+from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, nearest
 from judgekit.setup.inputs import IMPORTED, Files, Input, question_column
 from judgekit.setup.runs import FoundRuns
@@ -262,6 +264,45 @@ def give_results_ids(files: Files, found: FoundRuns) -> FoundRuns:
             earlier.append((file, {folded(query.text): query_id for query_id, query in result.queries.items()}))
             passages |= {(doc.title, doc.text): doc.doc_id for doc in result.retrieved}
     return FoundRuns(runs, run_files)
+
+
+def give_judgments_ids(files: Files, queries: Queries, docs: Docs) -> None:
+    """Give judgments of texts, whose ids are made of these, the ids of the same questions and passages elsewhere."""
+    for file in [file for file in files.of("qrels") if file.nested]:
+        labeling = files.read(file, "qrels", read_qrels)
+        if labeling is None:
+            continue
+        table = labeling.table[["query_id", "doc_id", "relevance"]]
+        query_ids = {hashed("q", query.text): query_id for query_id, query in queries.items()}
+        doc_ids = _ids_of_texts({*table["doc_id"]}, docs)
+        rows, texts = [], 0
+        for query_id, doc_id, relevance in table.itertuples(index=False, name=None):
+            own = query_ids.get(query_id, query_id), doc_ids.get(doc_id, doc_id)
+            texts += own != (query_id, doc_id)
+            if own[0] in queries and own[1] in docs:
+                rows.append({"query_id": own[0], "doc_id": own[1], "relevance": relevance})
+        if not texts or not rows:
+            continue
+        copy = _add_copy(files, file, rows, {})
+        file.taken.append(f"{len(rows):,} judgments, found by their texts: written to {copy.name} with their ids")
+        file.drop("qrels")
+        if len(rows) < len(table):
+            files.cautions.append(
+                f"{file.name}: {len(table) - len(rows):,} of its {len(table):,} judgments are left out, since no other"
+                " file holds their questions or their passages"
+            )
+
+
+def _ids_of_texts(made: set[str], docs: Docs) -> dict[str, str]:
+    """Return the ids of the documents of whose texts some ids were made; read only where the collection lacks these."""
+    found: dict[str, str] = {}
+    unknown = {doc_id for doc_id in made if is_content_id(doc_id) and doc_id not in docs}
+    for doc in one_by_one(docs) if unknown else ():
+        # Judges are shown the text alone, or behind its title.
+        for doc_id in (content_id(doc.title, doc.text), content_id("", doc.text), content_id("", render(doc))):
+            if doc_id in unknown:
+                found.setdefault(doc_id, doc.doc_id)
+    return found
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What tools wrote (tests/exports) is read as what they were given: questions, answers, references, lists, gold."""
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -165,15 +166,45 @@ def test_what_a_judge_of_ragelo_said_is_its_judgments(tmp_path):
         read_qrels(tmp_path / "results.jsonl")
 
 
+def test_rows_of_umbrela_are_judgments_of_texts(tmp_path):
+    """The ids are those that judgekit makes of texts elsewhere; a reply that umbrela could not read is no 0."""
+    lines = (EXPORTS / "umbrela-0.0.7" / "judgments.jsonl").read_text().splitlines()
+    path = tmp_path / "judgments.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    assert (recognise(path).form.name, recognise(path).kinds) == ("umbrela", ("qrels",))
+    with pytest.raises(DataError, match=r"line 16: umbrela wrote 0 because .* the reply .'I cannot tell.'."):
+        read_qrels(path)
+    path.write_text("".join(line + "\n" for line in lines if "I cannot tell." not in line))
+    judged = read_qrels(path).table
+    assert len(judged) == 21
+    table = tmp_path / "app.jsonl"
+    rows = [{"question": q.text, "contexts": [p.text for p in q.passages], "answer": "-"} for q in QUESTIONS]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ids, docs = by_text(table), {doc.doc_id: doc.text for doc in read_docs(table)}
+    texts = {query_id: question for question, query_id in ids.items()}
+    for row in judged.itertuples():
+        question = next(question for question in QUESTIONS if question.text == texts[row.query_id])
+        assert row.relevance == (3 if docs[row.doc_id] == question.gold.text else 0)
+    row = {"query": "Who?", "passage": "by Ann", "judgment": 0, "prediction": "O: 0", "result_status": 0}
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match="line 1: umbrela wrote 0"):
+        read_qrels(path)
+    path.write_text(json.dumps({**row, "result_status": 1}) + "\n")
+    assert read_qrels(path).table["relevance"].tolist() == [0]
+
+
+def test_no_export_names_the_script_that_made_it():
+    files = [path for path in EXPORTS.glob("*-*/**/*") if path.is_file()]
+    assert [
+        path for path in files if b"by_" in path.read_bytes() and re.search(rb"by_\w+\.py", path.read_bytes())
+    ] == []
+
+
 RESPONSE = {"took": 1, "timed_out": False, "hits": {"total": {"value": 1}, "hits": [{"_id": "d1", "_score": 2.5}]}}
 REFUSED = {
     "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
     "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
     "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
-    "umbrela.jsonl": (
-        '{"model": "m", "query": "Who?", "passage": "by Ann", "prediction": "3", "judgment": 3, "result_status": 1}\n',
-        "query_id and doc_id, and call the judgment relevance",
-    ),
     "open-rag-eval.csv": (
         "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
         "give the CSV that open-rag-eval eval writes",

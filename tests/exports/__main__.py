@@ -77,9 +77,10 @@ def environment(script: Path, *, newest: bool) -> Path:
         if shutil.which("uv"):  # a tenth of the time
             install = ["uv", "pip", "install", "-q", "--python", python, "--upgrade"]
         bare = [package for package in dependencies if package.split("==")[0] in metadata(script)["bare"]]
-        subprocess.run([*install, *(package for package in dependencies if package not in bare)], check=True)
-        if bare:
-            subprocess.run([*install, "--no-deps", *bare], check=True)
+        whole = [package for package in dependencies if package not in bare]
+        for packages in (whole, bare and ["--no-deps", *bare]):
+            if packages:
+                subprocess.run([*install, *packages], check=True)
     marker.write_text(wanted, encoding="utf-8")
     return place / "bin" / "python"
 

@@ -159,6 +159,49 @@ def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
     assert "containment" in result.out
 
 
+def judged_texts(data: Path) -> list[dict[str, Any]]:
+    """Judgments of umbrela: of each question a passage that answers it and one that does not, by their texts."""
+    docs = {doc["doc_id"]: doc["text"] for doc in rows(data / "docs.jsonl")}
+    asked = {query["query_id"]: query["text"] for query in rows(data / "queries.jsonl")}
+    judged = []
+    for number in range(6):
+        for part, grade in (("a", 3), ("b", 0)):
+            pair = {"query": asked[f"q{number}"], "passage": docs[f"d{number}{part}"]}
+            judged.append({"model": "m", **pair, "prediction": f"final score: {grade}", "judgment": grade})
+    return judged
+
+
+def test_judgments_of_texts_get_the_ids_of_the_files_beside_them(data, judgekit):
+    judged = judged_texts(data)
+    elsewhere = [{**judged[0], "query": "Who?"}, {**judged[0], "passage": "Nobody."}]
+    lines(data / "umbrela.jsonl", [*judged, *elsewhere])
+    said = judgekit("init", ".", code=0)
+    assert "umbrela.jsonl           12 judgments, found by their texts: written to imported/umbrela.jsonl" in said.out
+    assert "umbrela.jsonl: 2 of its 14 judgments are left out, since no other file holds their questions" in said.err
+    written = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows(data / "imported" / "umbrela.jsonl")}
+    assert written == {(f"q{n}", f"d{n}{part}"): grade for n in range(6) for part, grade in (("a", 3), ("b", 0))}
+    assert 'qrels = "imported/umbrela.jsonl"' in (data / "experiment.toml").read_text()
+
+
+def test_score_says_why_judgments_of_texts_meet_no_run(data, judgekit):
+    lines(data / "umbrela.jsonl", judged_texts(data))
+    said = judgekit("score", "--run", "good.trec", "--qrels", "umbrela.jsonl", code=2)
+    assert "its ids are made of texts. judgekit init, given the questions and passages too, writes it" in said.err
+
+
+def test_gold_passages_of_a_golden_set_get_the_ids_of_the_collection(data, judgekit):
+    docs = {doc["doc_id"]: doc["text"] for doc in rows(data / "docs.jsonl")}
+    golden = [
+        {"user_input": query["text"], "reference": query["answers"][0], "reference_contexts": [docs[f"d{number}a"]]}
+        for number, query in enumerate(rows(data / "queries.jsonl"))
+    ]
+    lines(data / "golden.jsonl", golden)
+    said = judgekit("init", ".", code=0)
+    assert "6 judgments, found by their texts: written to imported/golden.jsonl with their ids" in said.out
+    written = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows(data / "imported" / "golden.jsonl")}
+    assert written == {(f"q{number}", f"d{number}a"): 1 for number in range(6)}
+
+
 def application(data: Path, name: str, right: int, **more: str) -> list[dict[str, Any]]:
     """What an application answered from a run, of which the first answers are right, as ragas keeps it."""
     docs, found = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}, ranked(data, name)

@@ -29,6 +29,11 @@ def content_id(title: str, text: str) -> str:
     return hashed("p", f"{title}\n{text}")
 
 
+def is_content_id(doc_id: str) -> bool:
+    """Return whether an id looks like one that `content_id` makes."""
+    return re.fullmatch(r"p[0-9a-f]{16}", doc_id) is not None
+
+
 def hashed(kind: str, text: str) -> str:
     """Return an id made of a text."""
     return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -33,6 +33,7 @@ from judgekit.data.forms.tool import Tool
 from judgekit.data.forms.topics import TOPICS
 from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
 from judgekit.data.forms.trulens import TRULENS
+from judgekit.data.forms.umbrela import UMBRELA
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
@@ -44,7 +45,7 @@ FORMS: Final = {
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
         *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
-        *(RAGELO, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which a file is held against them."""

@@ -21,12 +21,6 @@ def _is_took(fields: Mapping[str, Any]) -> bool:
 _TOOLS: Final = (
     Tool("search-responses", tells=("hits.hits",), rows=("responses",), refused=_NO_QUESTION),
     Tool(
-        "umbrela",
-        tells=("query", "passage", "judgment"),
-        refused="umbrela's rows name question and passage by their texts: write the ids that you gave it beside them,"
-        " as query_id and doc_id, and call the judgment relevance",
-    ),
-    Tool(
         "openrageval-answers",
         tells=("query_run", "passage_id", "passage", "generated_answer"),
         refused="is the input of open-rag-eval, a row for each passage: give the CSV that open-rag-eval eval writes",

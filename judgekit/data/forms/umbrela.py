@@ -1,0 +1,37 @@
+"""``umbrela``: what a judge of umbrela said of each passage, a line each, with texts in place of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from judgekit.data.forms.entry import content_id, first_of, hashed
+from judgekit.registry import DataForm
+
+_REPLIES: Final = ("prediction", "predition")
+"""The model's reply, whose name 0.0.7 misspells."""
+
+
+def _judged(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the judgment of a passage, with the ids that judgekit makes of texts."""
+    query, passage, grade = fields["query"], fields["passage"], fields["judgment"]
+    if not isinstance(query, str) or not isinstance(passage, str):
+        raise ValueError("'query' and 'passage' must be texts")
+    reply = str(fields.get(first_of(fields, _REPLIES) or "", grade))
+    # It grades a reply that it cannot read with 0, which it reads only where the reply says so.
+    if fields.get("result_status") == 0 or (grade == 0 and "0" not in reply):
+        raise ValueError(
+            f"umbrela wrote 0 because it could not read the reply ({reply[:60]!r}): have this passage judged again, or"
+            " remove the line"
+        )
+    return {"rows": [(hashed("q", query), content_id("", passage), grade)]}
+
+
+UMBRELA: Final = DataForm(
+    "umbrela",
+    _judged,
+    ("qrels",),
+    marks=lambda fields: fields.keys() >= {"query", "passage", "judgment"},
+    nested=True,
+    example='{"model": "m", "query": "Who?", "passage": "by Ann", "prediction": "3", "judgment": 3}\n',
+)
