@@ -98,6 +98,10 @@ def examples(folder: Path, beir: Path) -> Path:
         "rag.jsonl": '{"question": "who?", "contexts": ["Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
         "hits.jsonl": '{"question": "who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "Ann"}}]}}\n',
         "qa.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',
+        "groups.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1", "d2"]], "generation_gt": ["Ann"]}\n',
+        "rank_eval.json": '{"details": {"q1": {"metric_score": 1, "unrated_docs": [], "hits": [{"hit": {"_id": "d1"}}]}}}',
+        "halls.json": '{"queries": {"q1": {"qid": "q1", "query": "who?", "retrieved_docs": {"d1": {"did": "d1", "text": "Ann", "retrieved_by": {"a": 2}}}}}}',
+        "umbrela.jsonl": '{"query": "who?", "passage": "Ann", "prediction": "O: 3", "judgment": 3}\n',
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
