@@ -11,7 +11,7 @@ import pytest
 import judgekit as jk
 from judgekit.data.result_files import ResultFiles
 from judgekit.errors import BudgetError, UsageError
-from judgekit.experiment.build import Built
+from judgekit.experiment.build import BuildResult
 from judgekit.job import Job, Settled, job
 from judgekit.progress import Event
 from tests.mock import URL
@@ -43,7 +43,7 @@ def test_a_function_that_does_a_job_is_a_plain_function_to_whoever_looks_at_it(n
 
 
 def test_what_a_function_returns_is_what_its_types_say() -> None:
-    assert typing.get_type_hints(jk.build)["return"] is Built
+    assert typing.get_type_hints(jk.build)["return"] is BuildResult
 
 
 def test_a_plan_counts_what_is_then_sent_and_writes_nothing(pool: dict[str, object], tmp_path: Path) -> None:

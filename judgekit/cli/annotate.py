@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgekit.analysis.claims import Claim
-    from judgekit.experiment.finished import Opened
+    from judgekit.experiment.finished import LoadedResults
     from judgekit.people.sampling import Handout
     from judgekit.people.tasks import Sample
 
@@ -139,7 +139,7 @@ class _NextLook:
 
 
 def _next_look(
-    opened: Opened, by: str | None, file: Path | None, *, form: str, prompt: str, handout: Handout
+    opened: LoadedResults, by: str | None, file: Path | None, *, form: str, prompt: str, handout: Handout
 ) -> _NextLook:
     """Draw what the next look at a decision asks."""
     from dataclasses import replace

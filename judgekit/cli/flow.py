@@ -21,7 +21,7 @@ from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
-    from judgekit.experiment.run import Finished
+    from judgekit.experiment.run import RunResult
     from judgekit.report.svg import Figures
 
 
@@ -372,7 +372,7 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> _Beside:
     return _Beside(decisions, changes, paper_figures({name: one for name, (one, _) in found.items()}))
 
 
-def _result_of(outcome: Finished) -> CommandResult:
+def _result_of(outcome: RunResult) -> CommandResult:
     """Return what `run` and `demo` end with."""
     from judgekit import report as reports
 
@@ -399,7 +399,7 @@ def _result_of(outcome: Finished) -> CommandResult:
     )
 
 
-def _about_missing(outcome: Finished) -> Iterator[str]:
+def _about_missing(outcome: RunResult) -> Iterator[str]:
     """Yield what is missing, and what to do about it."""
     if not outcome.missing:
         return

@@ -52,7 +52,7 @@ CARD: Final = "card.md"
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildResult:
     """Ground truth that was written.
 
     Attributes:
@@ -227,7 +227,7 @@ def build(
     asking: Asking = UNLIMITED,
     trust: bool = False,
     accept_empty: bool = False,
-) -> Job[Built]:
+) -> Job[BuildResult]:
     """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
 
     All queries are labelled, whatever sample of them the experiment takes; what is in the store is not asked again.
@@ -266,7 +266,7 @@ def build(
 
     notes = tuple(_replaced(files.place / LABELS, labeling))
 
-    async def do(session: Session, files: ResultFiles) -> Built:
+    async def do(session: Session, files: ResultFiles) -> BuildResult:
         machine = await labelling.label_pool(task.labeler, task.collection, session, labeling)
         final = final_labels(machine, task.people, seed=task.config.analysis.seed)
         if final.filled is not None and final.filled.emptied and not accept_empty:
@@ -276,7 +276,7 @@ def build(
     return Job({task.stage: task.asked}, do, asking.priced(task.config.price_list()), files, notes)
 
 
-def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amount, files: ResultFiles) -> Built:
+def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amount, files: ResultFiles) -> BuildResult:
     """Write the labels on people's scale."""
     labeling, inputs, qrels = job.name, files.inputs, files.file(QRELS)
     table = _table(job, final, cost)
@@ -297,7 +297,7 @@ def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amoun
     missing = int((table["status"] != Status.OK.value).sum())
     files.close()
     names = [QRELS, LABELS, CARD] if final.gains is None else [QRELS, GAINS, LABELS, CARD]
-    return Built(
+    return BuildResult(
         folder=files.place,
         files=tuple(map(files.file, names)),
         labeling=final.labeling,

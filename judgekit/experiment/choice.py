@@ -77,7 +77,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChoiceResult:
     """The run that was chosen, what choosing it may lose, and what was asked for that.
 
     Attributes:

@@ -47,7 +47,7 @@ from judgekit.data.result_files import NOWHERE, ResultFiles
 from judgekit.data.runs import Run
 from judgekit.data.streams import write_atomic
 from judgekit.errors import BudgetError, UsageError
-from judgekit.experiment.choice import Chosen, Spent, block_line
+from judgekit.experiment.choice import ChoiceResult, Spent, block_line
 from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
@@ -309,7 +309,7 @@ class _Course:
         line = block_line(number, shown, runs, took)
         self.progress(Event("choose", shown.questions, len(self.contest.questions), note=line))
 
-    def chosen(self) -> Chosen:
+    def chosen(self) -> ChoiceResult:
         """Return the choice."""
         contest = self.contest
         if not self.looks:
@@ -320,7 +320,7 @@ class _Course:
         for run, values in enumerate(self.quality):
             gone = choice.dropped.get(run)
             missing += int(np.isnan(values[: gone.questions if gone else asked]).sum())
-        return Chosen(
+        return ChoiceResult(
             runs=contest.runs,
             choice=choice,
             questions=len(contest.questions),
@@ -349,7 +349,7 @@ def choose(
     out: str | Path | None = None,
     trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> Job[Chosen]:
+) -> Job[ChoiceResult]:
     """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
 
     Args:
@@ -378,7 +378,7 @@ def choose(
             Path(out), _FILES, command="choose", roles=config.files(), refuse=partial(_check_same, made)
         )
 
-    async def do(session: Session, files: ResultFiles) -> Chosen:
+    async def do(session: Session, files: ResultFiles) -> ChoiceResult:
         if files.writes:
             files.begin()
             write_atomic(files.file("resolved.toml"), kept_of(config))

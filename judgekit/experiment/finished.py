@@ -28,7 +28,7 @@ from judgekit.report.queries import Backing
 from judgekit.spec import split_form
 
 
-class Opened(NamedTuple):
+class LoadedResults(NamedTuple):
     """An experiment, and what is there of its results: nothing of one that was not run."""
 
     prepared: Prepared
@@ -36,15 +36,15 @@ class Opened(NamedTuple):
     quality: pd.DataFrame
 
 
-def open_results(source: Path) -> Opened:
+def open_results(source: Path) -> LoadedResults:
     """Return what an experiment file or a results folder holds."""
     if source.is_dir():
         return read_results(source)
     # Nothing is asked: the keys that a run needs may be elsewhere.
-    return Opened(prepare(source, keys=False), {}, pd.DataFrame())
+    return LoadedResults(prepare(source, keys=False), {}, pd.DataFrame())
 
 
-def read_results(folder: Path) -> Opened:
+def read_results(folder: Path) -> LoadedResults:
     """Return the experiment, its labelings by name and its quality table, of several modes that of the first."""
     prepared = prepare(config_of(folder), keys=False)
     answers = folder / answers_file(prepared)
@@ -54,7 +54,7 @@ def read_results(folder: Path) -> Opened:
         name: Labeling(name, labeler.scale, read_table(LABELS, files[name]))
         for name, labeler in prepared.labelers.items()
     }
-    return Opened(prepared, labelings, of_mode(read_table(QUALITY, answers)))
+    return LoadedResults(prepared, labelings, of_mode(read_table(QUALITY, answers)))
 
 
 def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:

@@ -380,7 +380,7 @@ def _check_kept(prepared: Prepared, files: ResultFiles) -> None:
 
 
 @dataclass(frozen=True)
-class Finished(NotebookRepr):
+class RunResult(NotebookRepr):
     """A finished experiment.
 
     Attributes:
@@ -423,7 +423,7 @@ def run(
     overwrite: bool = False,
     trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> Job[Finished]:
+) -> Job[RunResult]:
     """Run an experiment from top to bottom, in a notebook too.
 
     Args:
@@ -457,13 +457,13 @@ def run(
         refuse=partial(_check_kept, prepared),
     )
 
-    async def do(session: Session, files: ResultFiles) -> Finished:
+    async def do(session: Session, files: ResultFiles) -> RunResult:
         return await _walked(State(prepared, files, session, asking.progress))
 
     return Job(asked(prepared), do, asking.priced(config.price_list()), files, notes=prepared.collection.notes)
 
 
-async def _walked(state: State) -> Finished:
+async def _walked(state: State) -> RunResult:
     """Walk the steps, and return what came of them."""
     files, prepared = state.files, state.prepared
     for line in state.warnings:
@@ -480,7 +480,7 @@ async def _walked(state: State) -> Finished:
     withheld = state.mix or state.comparison.decision.withheld
     if withheld:
         missing, incomplete = (f"the decision: {withheld}", *missing), True
-    return Finished(
+    return RunResult(
         folder=state.folder,
         results=state.results,
         labelings=state.labelings,

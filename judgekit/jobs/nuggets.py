@@ -71,7 +71,7 @@ def _nuggets(listed: list[Any]) -> list[Nugget] | str:
 
 
 @dataclass(frozen=True)
-class MadeNuggets:
+class NuggetResult:
     """Nuggets that were written.
 
     Attributes:
@@ -93,7 +93,7 @@ def make_nuggets(
     endpoint: str | None = None,
     trust: bool = False,
     asking: Asking = UNLIMITED,
-) -> Job[MadeNuggets]:
+) -> Job[NuggetResult]:
     """Write a file of nuggets for the questions of an experiment.
 
     Raises:
@@ -108,7 +108,7 @@ def make_nuggets(
     units = list(_units(collection, given))
     maker = _maker(config, endpoint) if len(given) < len(collection.queries) else None
 
-    async def do(session: Session, _: ResultFiles) -> MadeNuggets:
+    async def do(session: Session, _: ResultFiles) -> NuggetResult:
         nuggets, missing = dict(given), dict[str, str]()
         if maker is not None:
             async for unit, replies in session.resolve(units, maker, STAGE, len(units)):
@@ -120,7 +120,7 @@ def make_nuggets(
         # In the order of the question file, so that edits to two versions can be compared line by line.
         ordered = {query_id: nuggets[query_id] for query_id in collection.queries if query_id in nuggets}
         write_nuggets(ordered, out)
-        return MadeNuggets(ordered, len(given), missing)
+        return NuggetResult(ordered, len(given), missing)
 
     asked: list[StageUnit] = [] if maker is None else [(maker, unit) for unit in units]
     return Job({STAGE: partial(iter, asked)}, do, asking.priced(config.price_list()))

@@ -8,11 +8,11 @@ import pytest
 
 from judgekit.client.asking import Asking
 from judgekit.experiment.file import parse_config
-from judgekit.experiment.run import Finished, run
+from judgekit.experiment.run import RunResult, run
 from judgekit.spec import parse
 from tests.small import FILES, MOCK, QUICK, RUNS, YEARS, edited, make_experiment
 
-Finish = Callable[..., Finished]
+Finish = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finish(data: Path, tmp_path: Path) -> Finish:
     """Run an experiment to its end; ``changes`` are further keys of its tables, or other runs."""
 
-    def call(spellings: list[str], out: str = "out", /, **changes: dict[str, object]) -> Finished:
+    def call(spellings: list[str], out: str = "out", /, **changes: dict[str, object]) -> RunResult:
         specs = [parse(spelling) for spelling in spellings]
         lone = [s.name in ("judge", "utility", "needed") and "jury" not in s.options for s in specs]
         content: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 from judgekit.answers.quality import METRICS as ANSWER_METRICS
 from judgekit.errors import ConfigError
-from judgekit.experiment.run import Finished
+from judgekit.experiment.run import RunResult
 from judgekit.labelers.base import kinds as labelers
 from judgekit.report import print_tables
 from judgekit.report.formatting import meaning
@@ -96,7 +96,7 @@ def test_a_chosen_confidence_reaches_the_decision_every_table_and_every_word(fin
         assert "95 % interval" not in text.replace(meaning("coverage"), "")
 
 
-def decided_answers(finished: Finished) -> Cost:
+def decided_answers(finished: RunResult) -> Cost:
     [answers] = finished.results.answers
     assert answers.at_decision is not None
     return answers.at_decision

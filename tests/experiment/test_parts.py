@@ -20,7 +20,7 @@ from judgekit.client.limits import share_of
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import Finished, asked as stages, check_parts, run
+from judgekit.experiment.run import RunResult, asked as stages, check_parts, run
 from judgekit.job import budget_of, count, part, part_of
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
@@ -74,7 +74,7 @@ def asked(server: FaultServer) -> Counter[str]:
     return Counter(map(identity, server.seen))
 
 
-def plain(path: Path, server: FaultServer, out: Path, store: Path) -> tuple[Finished, int]:
+def plain(path: Path, server: FaultServer, out: Path, store: Path) -> tuple[RunResult, int]:
     """Return what a plain run finished with and how many requests it sent."""
     before = len(server.seen)
     return run(path, out=out, asking=Asking(cache=store)), len(server.seen) - before

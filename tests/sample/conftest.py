@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.client.asking import Asking
-from judgekit.experiment.run import Finished, run
+from judgekit.experiment.run import RunResult, run
 from judgekit.sample import EXPERIMENT
 
 
@@ -20,5 +20,5 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo(demo_folder: Path, demo_cache: Path) -> Finished:
+def demo(demo_folder: Path, demo_cache: Path) -> RunResult:
     return run(EXPERIMENT, out=demo_folder, asking=Asking(cache=demo_cache))

@@ -10,7 +10,7 @@ from judgekit.client.asking import Asking
 from judgekit.client.transports import recorded
 from judgekit.data.runs import fused
 from judgekit.data.trec import read_run
-from judgekit.experiment.run import Finished, run
+from judgekit.experiment.run import RunResult, run
 from judgekit.sample import EXPERIMENT, LABELERS
 from judgekit.store.replies import Store
 
@@ -20,18 +20,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "labelers.md"
 
 
 @pytest.fixture(scope="module")
-def labelers(tmp_path_factory: pytest.TempPathFactory, demo: Finished, demo_cache: Path) -> Finished:
+def labelers(tmp_path_factory: pytest.TempPathFactory, demo: RunResult, demo_cache: Path) -> RunResult:
     """Run it on the demo's replies, so that only what the demo does not ask is new."""
     return run(LABELERS, out=tmp_path_factory.mktemp("labelers"), asking=Asking(cache=demo_cache))
 
 
-def test_all_of_them_label_the_sample_offline(labelers: Finished) -> None:
+def test_all_of_them_label_the_sample_offline(labelers: RunResult) -> None:
     assert labelers.missing == ()
     names = ["containment", "provenance", "rerank", "judge", "erag", "reads", "own", "distraction", "needed"]
     assert list(labelers.labelings) == names
 
 
-def test_only_requests_that_the_demo_does_not_make_are_new(labelers: Finished, demo_cache: Path) -> None:
+def test_only_requests_that_the_demo_does_not_make_are_new(labelers: RunResult, demo_cache: Path) -> None:
     with closing(Store(demo_cache)) as store:
         asked = {key[:16] for key, _ in store.texts()}
     assert asked == set(recorded()[1]), "all are recorded, and none besides"
@@ -51,7 +51,7 @@ def test_only_requests_that_the_demo_does_not_make_are_new(labelers: Finished, d
     assert 0 < sent["needed"] <= 5 * len(questions), "the answers from the whole lists are those of own"
 
 
-def test_the_page_shows_what_this_run_finds(labelers: Finished) -> None:
+def test_the_page_shows_what_this_run_finds(labelers: RunResult) -> None:
     said = labelers.comparison.decision.of("follows").set_index("subject")["value"]
     section = PAGE.read_text(encoding="utf-8").split("## Compare them on the sample")[1].split("\n## ")[0]
     written = {name: float(r) for name, r in re.findall(r"^\| `(\w+)` \| (-?\.\d+) \|", section, re.MULTILINE)}

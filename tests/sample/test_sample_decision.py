@@ -1,9 +1,9 @@
 """What the demo decides."""
 
-from judgekit.experiment.run import Finished
+from judgekit.experiment.run import RunResult
 
 
-def test_which_run_and_which_labels(demo: Finished) -> None:
+def test_which_run_and_which_labels(demo: RunResult) -> None:
     decision = demo.comparison.decision
     lines = dict(decision.lines)
     assert (decision.leader, decision.kept) == ("tfidf", "erag")

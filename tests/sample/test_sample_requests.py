@@ -6,12 +6,12 @@ from pathlib import Path
 from judgekit.data.documents import Unit
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.results import backing
-from judgekit.experiment.run import Finished
+from judgekit.experiment.run import RunResult
 from judgekit.report.queries import pack
 from tests.report.conftest import unpacked, written
 
 
-def test_the_samples_requests_are_those_of_its_labelers(demo: Finished, demo_folder: Path) -> None:
+def test_the_samples_requests_are_those_of_its_labelers(demo: RunResult, demo_folder: Path) -> None:
     opened = read_results(demo_folder)
     behind = backing(*opened, None)
     index, queries = unpacked(pack(demo.results, behind))

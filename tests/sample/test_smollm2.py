@@ -8,7 +8,7 @@ import pytest
 from judgekit.client.asking import Asking
 from judgekit.client.transports import RECORDINGS, recorded
 from judgekit.experiment.file import load
-from judgekit.experiment.run import Finished, run
+from judgekit.experiment.run import RunResult, run
 from judgekit.sample import EXPERIMENTS
 from judgekit.store.replies import Store
 
@@ -16,12 +16,12 @@ MODEL = "SmolLM2-135M-Instruct-Q4_1"
 
 
 @pytest.fixture(scope="module")
-def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     folder = tmp_path_factory.mktemp("smollm2")
     return run(EXPERIMENTS["smollm2"], out=folder / "out", asking=Asking(cache=folder / "cache"))
 
 
-def test_every_reply_that_it_needs_is_recorded_and_none_besides(smollm2: Finished) -> None:
+def test_every_reply_that_it_needs_is_recorded_and_none_besides(smollm2: RunResult) -> None:
     with closing(Store(smollm2.folder.parent / "cache")) as store:
         asked = {key[:16] for key, _ in store.texts()}
     server, lines = recorded(RECORDINGS[MODEL])
@@ -34,7 +34,7 @@ def test_the_recording_is_small() -> None:
     assert RECORDINGS[MODEL].stat().st_size < 150_000
 
 
-def test_the_report_says_whose_replies_these_are(smollm2: Finished) -> None:
+def test_the_report_says_whose_replies_these_are(smollm2: RunResult) -> None:
     assert smollm2.results.note.startswith("Replayed: what a small real model (SmolLM2-135M-Instruct, 4 bits, on llama")
 
 
