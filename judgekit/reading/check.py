@@ -30,7 +30,7 @@ from judgekit.wire.quirks import Accepted, Fatal, Refused, ServerQuirks, Unsuppo
 from judgekit.wire.scores import scored_body
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Request, Transport
 
-Outcome = Literal["yes", "no", "partly", "held", "ignored", "refused", "not tried"]
+CheckOutcome = Literal["yes", "no", "partly", "held", "ignored", "refused", "not tried"]
 
 MOST_REQUESTS: Final = 12
 """The most requests of a check."""
@@ -84,7 +84,7 @@ class Check:
     """
 
     name: str
-    works: Outcome
+    works: CheckOutcome
     detail: str
     needed_for: str = ""
 
@@ -331,7 +331,7 @@ async def _constraints(probe: _Probe) -> list[Check]:
     return checks
 
 
-async def _held(probe: _Probe, fields: Mapping[str, Any]) -> tuple[Outcome, str]:
+async def _held(probe: _Probe, fields: Mapping[str, Any]) -> tuple[CheckOutcome, str]:
     """Return whether a constraint holds a model to what it would not say."""
     reply = await probe.ask(_plain(probe.endpoint).body, fields)
     if isinstance(reply, _Refusal):

@@ -22,7 +22,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from judgekit.analysis.coefficients import Floats
 
-Outcome = Literal["pass", "fail", "inconclusive"]
+GateOutcome = Literal["pass", "fail", "inconclusive"]
 
 _ALPHA: Final = 0.05
 """How often each claim may be false."""
@@ -53,7 +53,7 @@ class GateDecision:
         open: whether the missing labels alone may decide it.
     """
 
-    outcome: Outcome
+    outcome: GateOutcome
     queries: int
     changed: int
     unknown: int
@@ -87,7 +87,7 @@ def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
     # Equal scores may differ in their last digit, and would count as changed questions.
     low, high = np.round(low, 12), np.round(high, 12)
     least, most = round(float(low.mean()), 12), round(float(high.mean()), 12)
-    outcome: Outcome = "inconclusive"
+    outcome: GateOutcome = "inconclusive"
     if least > margin:
         outcome = "fail"
     elif most <= margin:
@@ -109,7 +109,7 @@ def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
     """Decide on the population that at least one query stands for."""
     low, high = np.round(low, 12), np.round(high, 12)
     p, lower, upper = _t(low)[0], bounds(low)[0], bounds(high)[1]
-    outcome: Outcome = "inconclusive"
+    outcome: GateOutcome = "inconclusive"
     # Many small losses may show a loss that is far below the limit: such a change passes.
     if upper < margin:
         outcome = "pass"

@@ -35,7 +35,7 @@ from judgekit.data.result_files import ResultFiles
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
 from judgekit.job import Job, Settled, job
-from judgekit.jobs.guard.decision import GateDecision, Outcome, decide, decide_suite
+from judgekit.jobs.guard.decision import GateDecision, GateOutcome, decide, decide_suite
 from judgekit.jobs.guard.losses import Losses, Versions, by_answers, by_labeler
 from judgekit.jobs.guard.passing import Gate
 from judgekit.labelers.base import Labeler
@@ -70,7 +70,7 @@ class Guarded:
     changes: pd.DataFrame
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> GateOutcome:
         """``pass``, ``fail`` or ``inconclusive``."""
         return self.mean.outcome
 
