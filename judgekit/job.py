@@ -20,7 +20,7 @@ from judgekit.client.budget import Budget, Usage
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import with_session
 from judgekit.data.result_files import NOWHERE, ResultFiles
-from judgekit.data.streams import noting_reads
+from judgekit.data.streams import recording_inputs
 from judgekit.errors import UsageError
 from judgekit.progress import Event
 
@@ -211,7 +211,7 @@ def job(read: Callable[P, Job[T]]) -> JobFunction[P, T]:
 
     def made(*args: P.args, **options: P.kwargs) -> Job[T]:
         # What is read later, such as recorded replies, is no input of the results.
-        with noting_reads() as noted:
+        with recording_inputs() as noted:
             prepared = read(*args, **options)
             return replace(prepared, files=replace(prepared.files, read=tuple(noted)))
 

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         from judgekit.cli.app import app_for
         from judgekit.data.outputs import clean
-        from judgekit.data.streams import noting_reads
+        from judgekit.data.streams import recording_inputs
         from judgekit.errors import JudgekitError
     except KeyboardInterrupt:
         sys.stderr.write("judgekit: interrupted before it began\n")
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        with noting_reads():
+        with recording_inputs():
             app_for(args)(args=args, prog_name="judgekit")
     except JudgekitError as error:
         sys.stderr.write(f"judgekit: {clean(str(error))}\n")

@@ -13,7 +13,7 @@ from judgekit.console.options import AsJson, named, scales_of
 from judgekit.console.printing import check_out, made_from, note, say
 from judgekit.console.results import CommandResult
 from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
-from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.data.streams import check_outputs, recording_inputs
 from judgekit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def chunks(
     check_out(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl)")
-    with noting_reads() as read:
+    with recording_inputs() as read:
         try:
             whole = read_docs(pages)
         except DataError as problem:
@@ -96,7 +96,7 @@ def carry(
     check_out(out)
     if len(docs) != 2:
         raise UsageError(f"--docs is given twice, for the old and then for the new documents, not {len(docs)} times")
-    with noting_reads() as read:
+    with recording_inputs() as read:
         scales = scales_of([scale] if scale else None, {stem(qrels): qrels})
         old_labels = read_qrels(qrels, scale=Scale.parse(scales[stem(qrels)]) if scales else None)
         old, new = read_docs(docs[0]), read_docs(docs[1])

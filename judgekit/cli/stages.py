@@ -23,7 +23,7 @@ from judgekit.console.printing import check_out, console, made_from, note, recor
 from judgekit.console.results import CommandResult, missing_of
 from judgekit.data.manifest import by_role, has_manifest
 from judgekit.data.result_files import ResultFiles
-from judgekit.data.streams import noting_reads
+from judgekit.data.streams import recording_inputs
 from judgekit.errors import DataError, UsageError
 from judgekit.reading import ANSWER_METRICS, ANSWER_PROMPT
 from judgekit.rules import DeclaredOutcome, Rules
@@ -309,7 +309,7 @@ def score(
     wanted, taken = read_measures(" ".join(measures or ["nDCG@10 AP RR P@5"]))
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
-    with noting_reads() as read:
+    with recording_inputs() as read:
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
         for labeling, path in zip(labelings, files.values(), strict=True):
             labeling.made = made_of(located(path, "qrels").path)
@@ -531,7 +531,7 @@ def compare(
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     if (columns.metric or columns.skip) and (people is not None or quality):
         raise UsageError("--metric and --skip name columns of a table with a row for each answer: leave them out here")
-    with noting_reads() as read:
+    with recording_inputs() as read:
         if people is not None:
             given = _by_people(scores, people, rules, outcome)
         elif quality:
@@ -725,7 +725,7 @@ def agree(
     if out is not None:
         check_out(out, table=True)
     files = named(qrels, "--qrels")
-    with noting_reads() as read:
+    with recording_inputs() as read:
         found = agree_labelings(files, people=people or (), scales=scales_of(scale, files))
     if out is not None:
         save_table(found.table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))

@@ -21,7 +21,7 @@ import orjson
 
 from judgekit.client.budget import Amount, Spending
 from judgekit.client.estimates import Observed, room
-from judgekit.client.limits import Limiter, Patience, Watch, share_of
+from judgekit.client.limits import Limiter, RetryPolicy, Watch, share_of
 from judgekit.client.routes import wait_ready
 from judgekit.client.server_warnings import ServerWarnings
 from judgekit.client.transports import open_transport
@@ -247,10 +247,10 @@ class Client:
         self._given_up = self._rejected = self._doubted = 0
         self.limiter.succeeded()
 
-    def failed(self, failure: Retry, patience: Patience) -> None:
+    def failed(self, failure: Retry, retry_policy: RetryPolicy) -> None:
         """Note a failure that may pass; stop the run if only failures came for too long."""
         self.shared.retries[f"{self.endpoint.name}: {failure.kind}"] += 1
-        patience.failed(failure, self.watch.now())
+        retry_policy.failed(failure, self.watch.now())
         if why := self.watch.failed(failure):
             raise self.stopped(why)
         if failure.after is not None:
@@ -273,13 +273,13 @@ class Client:
         """Return the error that stops a run."""
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self.secret.cut(reason)}")
 
-    def given_up(self, request: Request, patience: Patience) -> Failure:
+    def given_up(self, request: Request, retry_policy: RetryPolicy) -> Failure:
         """Return the failure of a request that has no tries left."""
         enough: float = _FIRST_FAILURES
         if self.proven:
             enough = max(_LATER_FAILURES, 2 * self.endpoint.concurrency)
         self._given_up += 1
-        refused = Refused(patience.last.reason + patience.told)
+        refused = Refused(retry_policy.last.reason + retry_policy.told)
         return self._failure(request, refused, self._given_up, enough)
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
@@ -341,7 +341,7 @@ class Attempt:
     """
 
     __slots__ = (
-        *("_client", "_incurred", "_patience", "_prompt", "_sent_room", "_squeezed", "_task"),
+        *("_client", "_incurred", "_retry_policy", "_prompt", "_sent_room", "_squeezed", "_task"),
         *("phase", "record", "request"),
     )
 
@@ -352,7 +352,7 @@ class Attempt:
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
-        self._patience = Patience(client.endpoint)
+        self._retry_policy = RetryPolicy(client.endpoint)
         self._task: asyncio.Task[Any] | None = None
         # What is known of this prompt's tokens, of the room that its reply was given, and whether that is the least.
         self._prompt: int | None = None
@@ -361,7 +361,7 @@ class Attempt:
 
     async def run(self) -> Outcome | None:
         """Try once; return the outcome, or None if the request is queued for another try."""
-        client, patience, self._task = self._client, self._patience, asyncio.current_task()
+        client, retry_policy, self._task = self._client, self._retry_policy, asyncio.current_task()
         if client.shared.wait_s:
             await client.ready()
         outcome = await self._try()
@@ -370,12 +370,12 @@ class Attempt:
         self._go_on()
         # No loop of tenacity's: it would keep a task and a slot for a request that only waits. `wait_ready` has one.
         # Random waits, since requests that failed together would otherwise all come back at once.
-        longest = client.shared.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
-        backoff_s = min(random.uniform(0, longest), client.watch.left(patience))
+        longest = client.shared.backoff_s * min(_LONGEST, 2 ** (retry_policy.attempts - 1))
+        backoff_s = min(random.uniform(0, longest), client.watch.left(retry_policy))
         wait_s = max(outcome.after or 0.0, backoff_s)  # some servers ask to wait 0 s, whatever happens
-        if patience.over(wait_s):
-            return client.given_up(self.request, patience)
-        client.watch.tell_retry(patience)
+        if retry_policy.over(wait_s):
+            return client.given_up(self.request, retry_policy)
+        client.watch.tell_retry(retry_policy)
         client.try_again(self, wait_s)
         return None
 
@@ -432,7 +432,7 @@ class Attempt:
             if isinstance(response, Fatal):
                 response = client.doubted(response)
             if isinstance(response, Retry):
-                client.failed(response, self._patience)
+                client.failed(response, self._retry_policy)
                 return response
             client.watch.answered()
             return client.rejected(self.request, response)
@@ -594,7 +594,7 @@ class Attempt:
     def _not_connected(self, problem: NotConnectedError) -> Retry | Fatal:
         endpoint = self._client.endpoint
         tries = min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
-        if self._client.connected or self._patience.attempts < tries:
+        if self._client.connected or self._retry_policy.attempts < tries:
             return Retry(f"no connection: {problem}", DOWN)
         address = endpoint.base_url.rstrip("/")
         if not endpoint.application:

@@ -125,7 +125,7 @@ class Limiter:
         self._resume_at = max(self._resume_at, self._clock() + seconds)
 
 
-class Patience:
+class RetryPolicy:
     """How often and how long one request may still be tried.
 
     Being throttled is not its fault, so it counts a quarter. A reply that is too large costs its bytes each time, so it
@@ -228,16 +228,16 @@ class Watch:
     def _patience_s(self) -> float:
         return self._endpoint.patience_s * (1.0 if self._proven() else _UNPROVEN)
 
-    def tell_retry(self, patience: Patience) -> None:
+    def tell_retry(self, retry_policy: RetryPolicy) -> None:
         """Tell the user about a retry or a wait that the server asked for; stay quiet about brief throttling."""
-        again, after = patience.last, patience.last.after or 0.0
+        again, after = retry_policy.last, retry_policy.last.after or 0.0
         if after >= _WORTH_TELLING_S:
-            self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {self._until(patience, after)}")
+            self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {self._until(retry_policy, after)}")
             return
         failing = 0.0 if self._failing_since is None else self.now() - self._failing_since
         if again.kind == THROTTLED and failing < _THROTTLED_S and self._proven():
             return
-        self._tell("retry", f"{self._endpoint.name}: trying again after {again.reason}; {self._until(patience)}")
+        self._tell("retry", f"{self._endpoint.name}: trying again after {again.reason}; {self._until(retry_policy)}")
 
     def tell_silence(self, begun: float) -> float:
         """Tell the user about a long silence; return when to look again."""
@@ -250,13 +250,13 @@ class Watch:
         )
         return now + long
 
-    def left(self, patience: Patience) -> float:
+    def left(self, retry_policy: RetryPolicy) -> float:
         """Return the seconds in which a failed request may still be tried again."""
         failing_since = inf if self._failing_since is None else self._failing_since
-        return max(0.0, min(patience.ends, failing_since + self._patience_s) - self.now())
+        return max(0.0, min(retry_policy.ends, failing_since + self._patience_s) - self.now())
 
-    def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
-        ends = self.now() + max(self.left(patience), wait_s)
+    def _until(self, retry_policy: RetryPolicy, wait_s: float = 0.0) -> str:
+        ends = self.now() + max(self.left(retry_policy), wait_s)
         return f"starts no attempt after {self._time_of_day(ends)}"
 
     def _time_of_day(self, moment: float) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from judgekit.data.streams import check_outputs, note_read, noting_reads
+from judgekit.data.streams import check_outputs, note_read, recording_inputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ResultFiles:
 
         if self.folder is None:
             return
-        with noting_reads():
+        with recording_inputs():
             for path in self.read:
                 note_read(path)
             if self.is_folder:

@@ -1,8 +1,8 @@
 """Opening files for reading and writing: packed ones by content, errors as sentences, writes that are whole or absent.
 
-Every file that is opened for reading inside of `noting_reads` is noted, whoever opens it: queries, a labeler's qrels,
-the labels that are missing beside them, a prompt. So no command has to list its inputs for them to be safe. Commands
-call `check_outputs` before they ask for anything; whatever is written later is held to the same rule.
+Every file that is opened for reading inside of `recording_inputs` is noted, whoever opens it: queries, a labeler's
+qrels, the labels that are missing beside them, a prompt. So no command has to list its inputs for them to be safe.
+Commands call `check_outputs` before they ask for anything; whatever is written later is held to the same rule.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=
 
 
 @contextmanager
-def noting_reads() -> Iterator[Collection[Path]]:
+def recording_inputs() -> Iterator[Collection[Path]]:
     """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
     noted = _READ.get()
     if noted is None:

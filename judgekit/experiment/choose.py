@@ -48,7 +48,7 @@ from judgekit.data.runs import Run
 from judgekit.data.streams import write_atomic
 from judgekit.errors import BudgetError, UsageError
 from judgekit.experiment.choice import ChoiceResult, Spent, block_line
-from judgekit.experiment.file import Config, kept_of, load
+from judgekit.experiment.file import Config, load, resolved_toml
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.job import Job, job
@@ -381,7 +381,7 @@ def choose(
     async def do(session: Session, files: ResultFiles) -> ChoiceResult:
         if files.writes:
             files.begin()
-            write_atomic(files.file("resolved.toml"), kept_of(config))
+            write_atomic(files.file("resolved.toml"), resolved_toml(config))
             # Which choice it is, also if we are killed.
             about = made.about(files.inputs)
             write_atomic(files.file("choice.json"), json.dumps({"choice": about}, indent=1) + "\n")

@@ -558,7 +558,7 @@ FILE: Final = "# The experiment file is "
 """How its second line begins."""
 
 
-def kept_of(config: Config) -> str:
+def resolved_toml(config: Config) -> str:
     """Return what a results folder keeps of its experiment."""
     return f"{ANCHOR}{config.path.parent.absolute()}\n{FILE}{config.path.name}\n{config.toml()}"
 

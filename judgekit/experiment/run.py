@@ -50,7 +50,7 @@ from judgekit.data.tables import ALL, QUALITY, Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.experiment import results as shown
-from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
+from judgekit.experiment.file import Config, labels_file, load, located, of_another, resolved_toml
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
 from judgekit.job import Job, job
@@ -469,7 +469,7 @@ async def _walked(state: State) -> RunResult:
     for line in state.warnings:
         state.progress(Event("inputs", len(state.inputs), len(state.inputs), note=line))
     files.begin()
-    write_atomic(files.file("resolved.toml"), kept_of(prepared.config))
+    write_atomic(files.file("resolved.toml"), resolved_toml(prepared.config))
     for step in steps():
         await step.do(state)
     files.made.update(_made(state))

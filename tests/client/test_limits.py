@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from judgekit.client import limits
-from judgekit.client.limits import Limiter, Patience, Watch
+from judgekit.client.limits import Limiter, RetryPolicy, Watch
 from judgekit.errors import EndpointError
 from judgekit.wire.quirks import THROTTLED, Retry
 from judgekit.wire.types import Endpoint
@@ -170,10 +170,10 @@ def clock() -> Clock:
     return Clock()
 
 
-def make(clock: Clock, proven: bool = True, **settings: Any) -> tuple[Watch, Patience, list[str]]:
+def make(clock: Clock, proven: bool = True, **settings: Any) -> tuple[Watch, RetryPolicy, list[str]]:
     """Return what watches an endpoint, the patience with one request, and what the user is told."""
     endpoint, told = Endpoint("e", "http://h/v1", "m", **settings), list[str]()
-    return Watch(endpoint, told.append, lambda: proven, clock), Patience(endpoint), told
+    return Watch(endpoint, told.append, lambda: proven, clock), RetryPolicy(endpoint), told
 
 
 def says_a_time(text: str, moment: float) -> bool:
@@ -198,12 +198,12 @@ def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_
 
 
 def test_no_wait_goes_beyond_the_end_of_patience(clock):
-    watch, patience, _told = make(clock, proven=False)
+    watch, retry_policy, _told = make(clock, proven=False)
     for waited, left in ((0, 90), (80, 10), (10, 0)):
         clock.now += waited
-        patience.failed(BUSY, clock.now)
+        retry_policy.failed(BUSY, clock.now)
         watch.failed(BUSY)
-        assert watch.left(patience) == left
+        assert watch.left(retry_policy) == left
 
 
 def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patience_ends(fault_server, monkeypatch):
@@ -217,31 +217,31 @@ def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patienc
 
 def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_patience(clock, monkeypatch):
     monkeypatch.setattr(Endpoint, "patience_s", 100)
-    _, patience, _ = make(clock, max_retries=50)
+    _, retry_policy, _ = make(clock, max_retries=50)
     for late in (0, 90):
-        patience.failed(BROKEN, clock.now + late)
-        assert not patience.over(100 - late)
-        assert patience.over(101 - late)
-    assert patience.told == " (after 2 attempts in 90 s)"
+        retry_policy.failed(BROKEN, clock.now + late)
+        assert not retry_policy.over(100 - late)
+        assert retry_policy.over(101 - late)
+    assert retry_policy.told == " (after 2 attempts in 90 s)"
 
 
 def test_being_throttled_counts_a_quarter(clock):
-    _, patience, _ = make(clock, max_retries=2)
+    _, retry_policy, _ = make(clock, max_retries=2)
     over = []
     for _ in range(9):
-        patience.failed(BUSY, clock.now)
-        over.append(patience.over(0))
+        retry_policy.failed(BUSY, clock.now)
+        over.append(retry_policy.over(0))
     assert over == [False] * 8 + [True]
 
 
 def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(clock, monkeypatch):
     monkeypatch.setattr(Endpoint, "patience_s", 600)
-    watch, patience, told = make(clock)
+    watch, retry_policy, told = make(clock)
     begun = time.time()
     for _ in range(30):
-        patience.failed(BROKEN, clock.now)
+        retry_policy.failed(BROKEN, clock.now)
         watch.failed(BROKEN)
-        watch.tell_retry(patience)
+        watch.tell_retry(retry_policy)
         clock.now += 1
     assert len(told) == 2
     assert told[0].startswith("e: trying again after 500: boom; starts no attempt after ")
@@ -250,25 +250,25 @@ def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(cloc
 
 
 def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock):
-    watch, patience, told = make(clock)
+    watch, retry_policy, told = make(clock)
     for seconds in (0, 4):
         clock.now += seconds
-        patience.failed(BUSY, clock.now)
+        retry_policy.failed(BUSY, clock.now)
         watch.failed(BUSY)
-        watch.tell_retry(patience)
+        watch.tell_retry(retry_policy)
     assert not told
     clock.now += 2
-    watch.tell_retry(patience)
+    watch.tell_retry(retry_policy)
     assert "trying again after 429: busy" in told[0]
 
 
 def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock):
-    watch, patience, told = make(clock, proven=False)
+    watch, retry_policy, told = make(clock, proven=False)
     asked = Retry("429: busy", THROTTLED, after=300.0)
-    patience.failed(asked, clock.now)
+    retry_policy.failed(asked, clock.now)
     assert watch.failed(asked) is None
     before = time.time()
-    watch.tell_retry(patience)
+    watch.tell_retry(retry_policy)
     assert "e asks to wait 5 minutes (429: busy); starts no attempt after " in told[0]
     assert says_a_time(told[0], before + 300)
 

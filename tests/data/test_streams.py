@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.data.outputs import check_folder
-from judgekit.data.streams import lines, noting_reads, open_atomic, read_bytes, write_atomic
+from judgekit.data.streams import lines, open_atomic, read_bytes, recording_inputs, write_atomic
 from judgekit.errors import DataError, UsageError
 
 
@@ -117,7 +117,7 @@ def test_no_input_is_written_over_and_no_folder_that_holds_files_of_others(tmp_p
     check_folder(folder, ["scores.csv"])
     write_atomic(mine, "mine")
     (tmp_path / "link").symlink_to(mine)
-    with noting_reads() as noted:
+    with recording_inputs() as noted:
         read_bytes(tmp_path / "link")
         with pytest.raises(
             UsageError, match=r"scores.csv is an input of this command \(.*link\) and is never replaced"
