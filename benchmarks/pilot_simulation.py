@@ -23,7 +23,7 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.best import compared_with_best
-from judgekit.analysis.foresight import most_needed, race_length, shown_lead
+from judgekit.analysis.power import most_needed, race_length, shown_lead
 from judgekit.analysis.race import BLOCK, RaceRules, RunAnswers, race
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.experiment.plan import smallest_r

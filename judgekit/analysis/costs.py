@@ -9,8 +9,8 @@ from typing import Final
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.money import ANSWERING, StrategyCost, check_costs, clearly_less, takes
+from judgekit.analysis.power import most_needed
 from judgekit.analysis.primary import USES
 from judgekit.analysis.wording import names_of, plural, rounded, some_of
 

@@ -21,8 +21,8 @@ from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, PICKS_A_WORSE_ONE
 from judgekit.analysis.claims import BASED_ON, Claim, about_all
 from judgekit.analysis.costs import further_run
 from judgekit.analysis.follow import pooled_correlation
-from judgekit.analysis.foresight import WORTH_ASKING, questions_to_show
 from judgekit.analysis.leakage import MARKS_ITSELF, kinship, shared
+from judgekit.analysis.power import WORTH_ASKING, questions_to_show
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.analysis.rankings import over_present
 from judgekit.analysis.resampling import interval

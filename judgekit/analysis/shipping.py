@@ -10,8 +10,8 @@ import numpy as np
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.foresight import WORTH_ASKING
 from judgekit.analysis.keeping import KEEP
+from judgekit.analysis.power import WORTH_ASKING
 from judgekit.analysis.resampling import percent
 from judgekit.analysis.wording import counted, names_of, plural, plural_points, rounded, some_of
 

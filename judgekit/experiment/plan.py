@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.claims import CLAIMS, Claim, claims_of, wrapped
-from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.analysis.money import Money
+from judgekit.analysis.power import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.analysis.wording import UNKNOWN
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from judgekit.reading.doubt import MASK
+from judgekit.reading.ambiguity import MASK
 
 _END: Final = r"[.!?;:\n。！？；]+(?=\s|$|[^\x00-\x7f])"
 _SENTENCE: Final = re.compile(_END)

@@ -9,8 +9,8 @@ becomes a line with a label. What is left has one of few shapes:
 * an object with one key of a verdict, in JSON or nearly so, beside reasons and other fields.
 
 A reason may say what it likes of the topic, in any language. What it says of the passage (`relevance`) must not be the
-contrary, and nothing may take the verdict back (`doubt`). What repeats the prompt is masked before (`Shown`). Two
-verdicts that differ, a verdict outside of the scale, a hedge and a quotation leave the reply unread.
+contrary, and nothing may take the verdict back (`ambiguity`). What repeats the prompt is masked before (`PromptEcho`).
+Two verdicts that differ, a verdict outside of the scale, a hedge and a quotation leave the reply unread.
 
 Where the question itself can be answered by yes or no, "No, it did not" may be the answer to it. There a verdict counts
 only if it names relevance, or if each sentence beside it is about the passage.
@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from judgekit.reading import doubt, relevance
+from judgekit.reading import ambiguity, relevance
+from judgekit.reading.ambiguity import BLANK, EDGES, INVISIBLE, MASK, QUOTES
 from judgekit.reading.clause import GLOSSES, ICONS, NOUNS, Clauses
-from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK, QUOTES
+from judgekit.reading.echo import PromptEcho
 from judgekit.reading.json_object import leaves, parse_object, parse_value
-from judgekit.reading.own import Shown
 from judgekit.reading.stating import Stating
 
 _SURE: Final = re.compile(
@@ -209,8 +209,8 @@ class SecondReading:
     """
 
     grammar: Grammar
-    shown: Shown
-    filled: Shown
+    shown: PromptEcho
+    filled: PromptEcho
     open_question: bool
     judges_passage: bool = True
 
@@ -286,7 +286,7 @@ class SecondReading:
         """Whether a line below a verdict may be a part of the reason."""
         own = self.shown.own(line).casefold()
         is_step = self.grammar.step.match(own) and own.partition(":")[2].strip(" .") not in self._values
-        return bool(is_step) or doubt.is_reason(own, self.filled.words) or doubt.is_foreign(own)
+        return bool(is_step) or ambiguity.is_reason(own, self.filled.words) or ambiguity.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
         """Whether a text holds more than what it repeats of the prompt."""
@@ -427,20 +427,20 @@ class SecondReading:
             leads = place < len(above)
             is_step = line.casefold().partition(":")[0] in self.grammar.steps
             own = _STEP_LABEL.sub("", self.shown.own(line))
-            if doubt.contests(own, self._values, value, graded, above=leads, topic=topic, is_step=is_step):
+            if ambiguity.contests(own, self._values, value, graded, above=leads, topic=topic, is_step=is_step):
                 return True
         own, said = self.shown.own(beside).casefold(), self.filled.own(beside).casefold()
-        if doubt.takes_back(own, topic, self.shown.own(tied).casefold()) or doubt.REPORTS.search(own):
+        if ambiguity.takes_back(own, topic, self.shown.own(tied).casefold()) or ambiguity.REPORTS.search(own):
             return True
         if labelled and above and not below:
             # A model that thinks aloud asks itself, and answers.
             own = _ASKED.sub("", own)
-        if not graded and (doubt.hedges(own, topic, self.shown.own(tied).casefold()) or _ANOTHER.search(own)):
+        if not graded and (ambiguity.hedges(own, topic, self.shown.own(tied).casefold()) or _ANOTHER.search(own)):
             return True
-        if not (labelled or doubt.is_reason(own, topic) or doubt.is_foreign(own)):
+        if not (labelled or ambiguity.is_reason(own, topic) or ambiguity.is_foreign(own)):
             return True
-        if doubt.is_foreign(own):
-            return not graded and doubt.denies_abroad(own) == bool(value)
+        if ambiguity.is_foreign(own):
+            return not graded and ambiguity.denies_abroad(own) == bool(value)
         return self.judges_passage and self._contradicts(said, value)
 
     def _contradicts(self, said: str, value: int) -> bool:
@@ -451,7 +451,7 @@ class SecondReading:
             return 0 in verdicts or (1 not in verdicts and relevance.denies(said))
         if value == least:
             return 1 in verdicts
-        return doubt.UNRELATED.search(said) is not None
+        return ambiguity.UNRELATED.search(said) is not None
 
     def _of_embedded(self, text: str) -> int | None:
         """Return the verdict of an object among other words, which state none and take none back."""
@@ -472,13 +472,15 @@ class SecondReading:
                 return None
             own = _OBJECT.sub("it", self.shown.own(line))
             above = place < len(head.splitlines())
-            if above and not (doubt.is_reason(own.casefold(), self.filled.words) or doubt.is_foreign(own.casefold())):
+            if above and not (
+                ambiguity.is_reason(own.casefold(), self.filled.words) or ambiguity.is_foreign(own.casefold())
+            ):
                 return None
-            if doubt.takes_back(own.casefold(), self.filled.words, ""):
+            if ambiguity.takes_back(own.casefold(), self.filled.words, ""):
                 return None
-            if doubt.contests(own, self._values, value, self.grammar.clauses.graded, above, self.filled.words):
+            if ambiguity.contests(own, self._values, value, self.grammar.clauses.graded, above, self.filled.words):
                 return None
-            if doubt.REPORTS.search(f"{own.casefold()}:") or doubt.SUPPOSES.search(own.casefold()):
+            if ambiguity.REPORTS.search(f"{own.casefold()}:") or ambiguity.SUPPOSES.search(own.casefold()):
                 return None
         return value
 
@@ -494,7 +496,7 @@ class SecondReading:
             elif _OTHER_KEY.search(key) or isinstance(entry, list):
                 return None
             elif _SURENESS.search(key):
-                if isinstance(entry, str) and doubt.UNSURE.search(entry.casefold()):
+                if isinstance(entry, str) and ambiguity.UNSURE.search(entry.casefold()):
                     return None
             elif isinstance(entry, str) and entry:
                 reasons.append(entry)

@@ -16,9 +16,9 @@ What stands beside a verdict, above its line or in the other fields, may not spe
 scale or of another grade (`contests`): it could take the verdict back, and in what way cannot be foreseen.
 
 A verdict is one of the form's words, whatever their case. Where there is none, what the reply repeats of the prompt is
-masked (`Shown`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply that
-still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is not
-known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
+masked (`PromptEcho`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply
+that still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is
+not known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from judgekit.data.tables import Status
-from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, STOPS, contests
+from judgekit.reading.ambiguity import BLANK, EDGES, INVISIBLE, STOPS, contests
+from judgekit.reading.echo import PromptEcho
 from judgekit.reading.json_object import names_and_texts, parse_object
-from judgekit.reading.own import Shown
 from judgekit.reading.question import is_open
 from judgekit.wire.reasoning import plain_reply
 from judgekit.wire.types import Failure, Outcome, Reply
@@ -236,18 +236,18 @@ def stated(
     filled = values()
     if isinstance(verdict, Verdict):
         for text in _shown(prompt, verdict, filled):
-            if Shown(text).holds(verdict.words):
+            if PromptEcho(text).holds(verdict.words):
                 return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
         return verdict
     if not filled:
         return verdict
-    shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
+    shown = PromptEcho("\n".join(message["content"] for message in prompt.messages(filled)))
     own_words = _own_words(
         reply.text,
         thinks,
         prompt.output,
         shown,
-        Shown("\n".join(filled.values()), prompt.user),
+        PromptEcho("\n".join(filled.values()), prompt.user),
         question=filled.get("question", ""),
         judges_passage="answer" not in filled,
     )
@@ -259,8 +259,8 @@ def _own_words(
     text: str,
     thinks: bool,
     output: Output,
-    shown: Shown,
-    filled: Shown,
+    shown: PromptEcho,
+    filled: PromptEcho,
     *,
     question: str,
     judges_passage: bool,

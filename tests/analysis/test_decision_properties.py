@@ -12,10 +12,10 @@ import judgekit as jk
 from judgekit.analysis.background import Background
 from judgekit.analysis.claims import LINES, about_all, further, in_lines, wrapped
 from judgekit.analysis.comparison import Comparison, compare
-from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.leakage import AnsweredBy
 from judgekit.analysis.money import Money
+from judgekit.analysis.power import most_needed
 from judgekit.analysis.wording import rounded
 from judgekit.collection import Pool
 from judgekit.labelers.base import Needs

@@ -18,11 +18,11 @@ from judgekit.analysis.baseline_test import paired_interval
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import compared
-from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.graded import corrected_quality
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
+from judgekit.analysis.power import most_needed
 from judgekit.analysis.race import RunAnswers, limits
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
+from judgekit.analysis.power import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment import plan as planning

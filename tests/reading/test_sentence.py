@@ -11,8 +11,8 @@ from string import Template
 import pytest
 
 from judgekit.data.documents import Doc
-from judgekit.reading import doubt
-from judgekit.reading.own import Shown
+from judgekit.reading import ambiguity
+from judgekit.reading.echo import PromptEcho
 from judgekit.reading.prompts import Prompt, load_prompt, neutral, passages
 from judgekit.reading.verdict import Unread, Verdict, stated
 from judgekit.wire.types import Reply
@@ -105,10 +105,10 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_passages() -> 
         )
         prompt, values = PROMPTS[kinds[kind]], filled(source.question, source.title, source.text)
         form = prompt.output.form
-        shown = Shown("\n".join(message["content"] for message in prompt.messages(values)))
+        shown = PromptEcho("\n".join(message["content"] for message in prompt.messages(values)))
         value = {"yes": 1, "no": 0}.get(kind, int(kind[-1]) if form.graded else 0)
         tried += source.answers_it == (kind in ("yes", "grade2"))
-        doubted += source.answers_it == (kind in ("yes", "grade2")) and doubt.contests(
+        doubted += source.answers_it == (kind in ("yes", "grade2")) and ambiguity.contests(
             shown.own(text), form.values, value, form.graded, True
         )
     assert tried > 1_000
@@ -334,23 +334,23 @@ def test_a_plain_verdict_is_read(name: str, reply: str, value: int) -> None:
 
 
 def test_what_a_reply_repeats_is_masked_and_doubt_spares_it() -> None:
-    shown = Shown("When was the next bridge\n built?\n“It has the lowest score of 2016, May 7.”")
+    shown = PromptEcho("When was the next bridge\n built?\n“It has the lowest score of 2016, May 7.”")
     assert (
         shown.own("It asks WHEN was the next bridge built, and 'the lowest score' is May 7.")
-        == f"It asks {doubt.MASK}, and '{doubt.MASK}' is {doubt.MASK}."
+        == f"It asks {ambiguity.MASK}, and '{ambiguity.MASK}' is {ambiguity.MASK}."
     )
     assert shown.own("the next bridge has no number 3") == "the next bridge has no number 3"
-    assert Shown("is it missing the passage").own("Is it missing? The passage is old") == (
+    assert PromptEcho("is it missing the passage").own("Is it missing? The passage is old") == (
         "Is it missing? The passage is old"
     )
-    assert Shown("No. 1 of the charts").own("No, 1") == "No, 1"
+    assert PromptEcho("No. 1 of the charts").own("No, 1") == "No, 1"
     steps = "Intent: a date.\nMatch: It says that the lowest score was final.\nTrust: fine.\nFinal grade: 3"
     values = filled("which score", "", "We know that the lowest score was final in the league.")
     assert read(PROMPTS["graded"], steps, values) == Verdict(3)
     assert read(PROMPTS["graded"], steps.replace("was final", "is 2 of 3"), values) is None
 
 
-@pytest.mark.parametrize("sign", doubt.INVISIBLE)
+@pytest.mark.parametrize("sign", ambiguity.INVISIBLE)
 def test_what_cannot_be_seen_around_a_verdict_changes_nothing(sign: str) -> None:
     for text in (f"{sign}Yes{sign}", f"Yes.{sign}", f"{sign}\n**Yes**{sign}", f"Answer: {sign}Yes"):
         assert read(PROMPTS["binary"], text, BRIDGE) == Verdict(

@@ -9,7 +9,7 @@ from scipy import stats
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import pooled_correlation
-from judgekit.analysis.foresight import most_needed, questions_for, questions_to_show, race_length, shown_lead
+from judgekit.analysis.power import most_needed, questions_for, questions_to_show, race_length, shown_lead
 from judgekit.analysis.race import RaceRules, RunAnswers, race, random_order
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.analysis.wording import Ranged

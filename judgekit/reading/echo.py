@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
-from judgekit.reading.doubt import MASK
+from judgekit.reading.ambiguity import MASK
 
 _WORD: Final = re.compile(r"\w+")
 _SPAN: Final = 4
@@ -24,7 +24,7 @@ _QUOTED: Final = re.compile(r"[\"“”„«»]([^\"“”„«»\n]{1,400})[\"�
 
 
 @dataclass(frozen=True)
-class Shown:
+class PromptEcho:
     """What a model was shown, to tell its own words from what they repeat.
 
     Attributes:
