@@ -22,7 +22,7 @@ from judgekit.errors import nearest
 from judgekit.reading.asker import Asker
 from judgekit.reading.likelihood import echoing, of_prompt
 from judgekit.reading.prompts import load_prompt
-from judgekit.reading.verdict import Form, unfinished
+from judgekit.reading.verdict import ReplyFormat, unfinished
 from judgekit.wire.access import Secret, api_key, is_local
 from judgekit.wire.constraints import ways
 from judgekit.wire.jsontext import at, canonical, parse_json
@@ -320,8 +320,8 @@ async def _scores(probe: _Probe) -> Check:
 async def _constraints(probe: _Probe) -> list[Check]:
     """Try the ways to hold a reply to one of a few words, and to a JSON object, up to the first that holds."""
     checks: list[Check] = []
-    words = Form(options=tuple((word, value) for value, word in enumerate(_UNHEARD)))
-    values = Form(options=(("7", 7), ("8", 8)), keys=(_KEY,))
+    words = ReplyFormat(options=tuple((word, value) for value, word in enumerate(_UNHEARD)))
+    values = ReplyFormat(options=(("7", 7), ("8", 8)), keys=(_KEY,))
     for form, what in ((words, "words"), (values, "an object")):
         for way in ways(form.constraint()):
             check = Check(f"{what} by {way.name}", *(await _held(probe, way.fields)), needed_for=_FORM_IS_FOR)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from judgekit.data.tables import Status
-from judgekit.reading.verdict import Form, Unread, read, usable
+from judgekit.reading.verdict import ReplyFormat, Unread, read, usable
 from judgekit.wire.types import Endpoint, Outcome, Reply
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
@@ -32,7 +32,7 @@ class Distribution:
     mass: float
 
 
-def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distribution | Unread:
+def distribution(outcome: Outcome, form: ReplyFormat, endpoint: Endpoint) -> Distribution | Unread:
     """Return the probabilities of the verdicts where the reply, which is one word, states its own."""
     # A reply without them has no verdict, as taking its text would pass off certainty as a probability; nor has one
     # with some that are none, such as ``null``, or cannot be, or are of another verdict than the text's: the rest would
@@ -158,7 +158,7 @@ def _bare(token: str) -> str:
     return _EDGES.sub("", token).casefold()
 
 
-def _stands_for(token: str, form: Form) -> int | None:
+def _stands_for(token: str, form: ReplyFormat) -> int | None:
     """Return the one verdict that a token is, or begins; None if there is none or more than one."""
     text = _bare(token)
     # "1" begins "10", but a word that is an option of its own is nothing else's beginning.

@@ -13,7 +13,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.streams import read_bytes
 from judgekit.errors import ConfigError, DataError, in_our_words, nearest
 from judgekit.reading.prompts import IN_PASSAGE, PLACEHOLDER, Kind, Output, Prompt, is_path
-from judgekit.reading.verdict import Form
+from judgekit.reading.verdict import ReplyFormat
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import SHOWN
 
@@ -79,8 +79,8 @@ class _Verdict(_Table):
     line: str = ""
     steps: _Several = ()
 
-    def form(self, options: tuple[tuple[str, int], ...], others: tuple[tuple[str, int], ...] = ()) -> Form:
-        return Form(options, others, self.keys, self.line, self.steps)
+    def form(self, options: tuple[tuple[str, int], ...], others: tuple[tuple[str, int], ...] = ()) -> ReplyFormat:
+        return ReplyFormat(options, others, self.keys, self.line, self.steps)
 
 
 class _YesNo(_Verdict):
@@ -131,7 +131,9 @@ class _Class(_Table):
         words = self.classes
         if self.abstain and self.abstain.casefold() not in {word.casefold() for word in words}:
             words = (*words, self.abstain)
-        return Output("class", Form(tuple((word, number) for number, word in enumerate(words))), abstain=self.abstain)
+        return Output(
+            "class", ReplyFormat(tuple((word, number) for number, word in enumerate(words))), abstain=self.abstain
+        )
 
 
 class _File(_Table):

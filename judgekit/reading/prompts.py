@@ -55,7 +55,7 @@ from typing import Any, Final, Literal
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.errors import UsageError, not_among
-from judgekit.reading.verdict import Form
+from judgekit.reading.verdict import ReplyFormat
 from judgekit.wire.reasoning import TOKEN
 
 Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "task"]
@@ -88,7 +88,7 @@ class Output:
     """
 
     type: OutputType
-    form: Form = field(default_factory=Form)
+    form: ReplyFormat = field(default_factory=ReplyFormat)
     scale: Scale | None = None
     abstain: str = ""
 

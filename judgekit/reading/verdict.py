@@ -1,8 +1,8 @@
 """From a reply to its verdict: what the prompt asked for, or a verdict that is stated as plainly.
 
 A wrong label that looks right is worse than a missing one, and what people may write is without end. So a prompt
-declares the form of its replies (`Form`), and a reply is read by that form first. The whole grammar, of a text that is
-plainly the model's own (`plain_reply`):
+declares the form of its replies (`ReplyFormat`), and a reply is read by that form first. The whole grammar, of a text
+that is plainly the model's own (`plain_reply`):
 
 * ``json``: the whole reply is one JSON object (code fences are stripped) that repeats no key and has the declared key
   once, at whatever depth, and no other that has it in its name (``final_score``); its value is a verdict. Where the
@@ -17,8 +17,8 @@ scale or of another grade (`contests`): it could take the verdict back, and in w
 
 A verdict is one of the form's words, whatever their case. Where there is none, what the reply repeats of the prompt is
 masked (`PromptEcho`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply
-that still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is
-not known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
+that still states none is asked about once more (`ReplyFormat.again`). ``finish_reason`` is looked at first: a reply
+that is not known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ ReadBy = Literal["form", "sentence", "second request"]
 
 
 class Verdict(NamedTuple):
-    """What a reply states: its value in the prompt's `Form`, and where a reply that is one word says so.
+    """What a reply states: its value in the prompt's `ReplyFormat`, and where a reply that is one word says so.
 
     ``words`` are those that state it in another way than was asked for. They may repeat what the model was shown, which
     states nothing: see `stated`.
@@ -96,7 +96,7 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class Form:
+class ReplyFormat:
     """The form of a prompt's replies: one word, unless it declares keys or a label.
 
     Attributes:
@@ -337,7 +337,7 @@ def unfinished(finish_reason: str | None) -> Unread | None:
     return Unread(Status.TRUNCATED, f"the reply is not complete (finish_reason: {finish_reason[:80]})")
 
 
-def read(text: str, form: Form, thinks: bool = False) -> Verdict | Unread:
+def read(text: str, form: ReplyFormat, thinks: bool = False) -> Verdict | Unread:
     """Read the verdict out of the text of a complete reply, if it has the form that was asked for."""
     said = plain_reply(text, thinks)
     if said is None:
@@ -356,7 +356,7 @@ def read(text: str, form: Form, thinks: bool = False) -> Verdict | Unread:
 
 
 def _in_form(
-    said: str, form: Form, own: Callable[[str], str] = str, topic: frozenset[str] = frozenset()
+    said: str, form: ReplyFormat, own: Callable[[str], str] = str, topic: frozenset[str] = frozenset()
 ) -> Verdict | None:
     """Return the verdict of a reply without its reasoning that has the form that was asked for.
 
@@ -378,7 +378,7 @@ def unfenced(text: str) -> str:
     return fenced["body"] if fenced else text
 
 
-def _whole(text: str, form: Form) -> Verdict | None:
+def _whole(text: str, form: ReplyFormat) -> Verdict | None:
     text = text.translate(_WIDE)
     rest = text.lstrip(BLANK + "*_`#")
     icon = _MARKED.match(rest) if len(set(form.values.values())) == 2 else None
@@ -403,7 +403,7 @@ def _whole(text: str, form: Form) -> Verdict | None:
     return Verdict(value, len(text) - len(rest), words)
 
 
-def _object(text: str, form: Form, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
+def _object(text: str, form: ReplyFormat, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
     entries = parse_object(unfenced(text).strip(BLANK))
     *others, key = (key.casefold() for key in form.keys)
     if entries is None or key not in entries:
@@ -426,7 +426,7 @@ def _object(text: str, form: Form, own: Callable[[str], str], topic: frozenset[s
     return Verdict(value)
 
 
-def _last_line(text: str, form: Form, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
+def _last_line(text: str, form: ReplyFormat, own: Callable[[str], str], topic: frozenset[str]) -> Verdict | None:
     text = unfenced(text).translate(_WIDE)
     if "```" in text:
         return None

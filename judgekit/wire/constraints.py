@@ -1,8 +1,8 @@
 """The ways in which servers hold a model to a form: a list of words, a JSON schema, a regular expression, a grammar.
 
-Prompts state the first way that fits their form (`Form.constraint`). Servers take different ones: vLLM all but a bare
-grammar, llama-server a schema and a grammar, SGLang a schema and a regular expression. What a server does not know it
-often ignores with 200, so that only replies show whether it holds.
+Prompts state the first way that fits their form (`ReplyFormat.constraint`). Servers take different ones: vLLM all but
+a bare grammar, llama-server a schema and a grammar, SGLang a schema and a regular expression. What a server does not
+know it often ignores with 200, so that only replies show whether it holds.
 """
 
 from __future__ import annotations

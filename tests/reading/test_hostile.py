@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from judgekit.reading.prompts import load_prompt, neutral
-from judgekit.reading.verdict import Form, Unread, Verdict, read, stated as verdict_of
+from judgekit.reading.verdict import ReplyFormat, Unread, Verdict, read, stated as verdict_of
 from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.types import Reply
 
@@ -35,7 +35,7 @@ def test_what_repeats_a_passage_or_the_prompt_states_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["correct", "dense"])
 def test_a_name_that_is_a_part_of_others_may_be_short_for_any_of_them(name: str) -> None:
-    form = Form((("0", 0), ("1", 1), ("2", 2)), (("not " + name, 0), (name, 1), (f"very {name}", 2)))
+    form = ReplyFormat((("0", 0), ("1", 1), ("2", 2)), (("not " + name, 0), (name, 1), (f"very {name}", 2)))
     assert isinstance(read(name, form), Unread)
     assert read(f"very {name}", form) == Verdict(2, 0, f"very {name}")
 

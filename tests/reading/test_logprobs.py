@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.logprobs import Distribution, alternatives, distribution
-from judgekit.reading.verdict import Form, Unread
+from judgekit.reading.verdict import ReplyFormat, Unread
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Reply
 
-YES_NO = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)))
+YES_NO = ReplyFormat((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)))
 SERVER = Endpoint("only", "http://localhost/v1", "m")
 
 
@@ -25,7 +25,7 @@ def token(*likely: tuple[Any, Any], text: Any = "Yes") -> dict[str, Any]:
     return {"token": text, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": p} for t, p in likely]}
 
 
-def shares(reply: Reply, form: Form = YES_NO) -> tuple[dict[int, float], float]:
+def shares(reply: Reply, form: ReplyFormat = YES_NO) -> tuple[dict[int, float], float]:
     found = distribution(reply, form, SERVER)
     assert isinstance(found, Distribution)
     return dict(found.shares), found.mass
@@ -43,11 +43,11 @@ def test_tokens_of_the_same_text_add_up() -> None:
 
 
 def test_a_token_that_begins_several_verdicts_counts_for_none() -> None:
-    form = Form((("Partly", 1), ("Perfectly", 2), ("No", 0)))
+    form = ReplyFormat((("Partly", 1), ("Perfectly", 2), ("No", 0)))
     first = token(("Par", log(0.6)), ("P", log(0.3)), ("Perf", log(0.1)), text="Par")
     reply = said(first, token(("tly", -0.1), ("ts", -3.0), text="tly"), text="Partly")
     assert shares(reply, form) == (pytest.approx({1: 6 / 7, 2: 1 / 7}), pytest.approx(0.7))
-    form = Form((("1", 1), ("10", 10)))
+    form = ReplyFormat((("1", 1), ("10", 10)))
     reply = said(token(("1", log(0.6)), ("10", log(0.4)), text="1"), text="1")
     assert shares(reply, form)[0] == pytest.approx({1: 0.6, 10: 0.4}), "one that is a verdict counts for itself"
 
@@ -133,7 +133,7 @@ def test_a_verdict_is_never_read_from_the_alternatives_of_another_token() -> Non
     assert "another token" in unread(said(*unnumbered, text="Yes.")).reason
     longer = said(token(('score":Yes', -0.1), ("No", -2.5), text='score":Yes'), text='score":Yes')
     assert unread(longer).status is Status.UNPARSED
-    ten = Form((("1", 1), ("10", 10), ("0", 0)))
+    ten = ReplyFormat((("1", 1), ("10", 10), ("0", 0)))
     first = token(("1", log(0.7)), ("0", log(0.3)), text="1")
     found = distribution(said(first, token(("0", -0.1), ("1", -3.0), text="0"), text="10"), ten, SERVER)
     assert isinstance(found, Unread), "the first token of 10 is that of 1"

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from judgekit.data.documents import Doc
 from judgekit.errors import ConfigError, UsageError
 from judgekit.reading.prompts import Prompt, list_prompts, load_prompt, neutral, passages, prompt_folder
-from judgekit.reading.verdict import Form
+from judgekit.reading.verdict import ReplyFormat
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = list_prompts()
@@ -120,7 +120,7 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     assert [m["role"] for m in prompt.messages(VALUES)] == ["system", "user"]
     assert prompt.messages(VALUES)[0]["content"] == 'You judge. Reply {"score": 2}.'
     assert prompt.params == {"max_tokens": 9, "response_format": {"type": "json_object"}}
-    assert prompt.output.form == Form(
+    assert prompt.output.form == ReplyFormat(
         (("-1", -1), ("0", 0), ("1", 1)), (("harmful", -1), ("useless", 0), ("useful", 1)), ("score",)
     )
     assert str(prompt.output.scale) == "grades:-1..1"

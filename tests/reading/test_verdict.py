@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import list_prompts, load_prompt
-from judgekit.reading.verdict import Form, Unread, Verdict, read, stated, unfinished
+from judgekit.reading.verdict import ReplyFormat, Unread, Verdict, read, stated, unfinished
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Outcome, Reply
@@ -20,11 +20,11 @@ WORDS = (("Yes", 1), ("No", 0))
 GRADES = tuple((str(grade), grade) for grade in range(4))
 SHIPPED = [prompt.name for prompt in list_prompts() if prompt.output.form.options]
 FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
-    "ten": Form(tuple((str(n), n) for n in range(11))),
-    "stars": Form(tuple((str(n), n) for n in range(1, 6))),
-    "letters": Form((("C", 1), ("I", 0)), label="GRADE"),
-    "answer": Form((("yes", 0), ("no", 1), ("maybe", 2))),
-    "relevant-json": Form(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
+    "ten": ReplyFormat(tuple((str(n), n) for n in range(11))),
+    "stars": ReplyFormat(tuple((str(n), n) for n in range(1, 6))),
+    "letters": ReplyFormat((("C", 1), ("I", 0)), label="GRADE"),
+    "answer": ReplyFormat((("yes", 0), ("no", 1), ("maybe", 2))),
+    "relevant-json": ReplyFormat(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
 }
 YES_NO, GRADE, JSON = (FORMS[name] for name in ("binary", "graded", "graded-json"))
 
@@ -34,7 +34,7 @@ something), what a careful person reads in it (null: that it states no verdict, 
 read: that or nothing."""
 
 
-def found(text: str, form: Form) -> int | None:
+def found(text: str, form: ReplyFormat) -> int | None:
     verdict = read(text, form)
     return verdict.value if isinstance(verdict, Verdict) else None
 
@@ -63,7 +63,7 @@ def test_the_reason_says_what_was_expected() -> None:
         Status.UNPARSED, "the reply is not in the form that was asked for: 'Well.' (expected 0, 1, 2 or 3)"
     )
     assert read("<think>Yes</think>", YES_NO) == Unread(Status.UNPARSED, "the reply is empty (expected Yes or No)")
-    hundred = Form(tuple((str(n), n) for n in range(101)))
+    hundred = ReplyFormat(tuple((str(n), n) for n in range(101)))
     assert str(read("", hundred)).count("expected a whole number from 0 to 100") == 1
 
 
@@ -77,7 +77,7 @@ ASKED = {
 
 
 def test_null_is_no_word() -> None:
-    form = Form((("none", 0), ("some", 1)), keys=("match",))
+    form = ReplyFormat((("none", 0), ("some", 1)), keys=("match",))
     assert (found('{"match": null}', form), found('{"match": "none"}', form)) == (None, 0)
 
 
@@ -102,11 +102,11 @@ def test_a_server_can_hold_a_model_to_the_form() -> None:
     score = {"type": "integer", "enum": [0, 1, 2, 3]}
     assert schema_of(JSON.constraint()) == {"reason": {"type": "string"}, "score": score}
     assert schema_of(JSON.constraint(again=True)) == {"score": score}
-    assert [*schema_of(Form(WORDS, keys=("who", "why", "says")).constraint())] == ["who", "why", "says"]
+    assert [*schema_of(ReplyFormat(WORDS, keys=("who", "why", "says")).constraint())] == ["who", "why", "says"]
     assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
-    words = Form((("low", 0), ("high", 1)), keys=("match",))
+    words = ReplyFormat((("low", 0), ("high", 1)), keys=("match",))
     assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
-    assert GRADE.constraint() == {} == Form().constraint(), "steps are free text"
+    assert GRADE.constraint() == {} == ReplyFormat().constraint(), "steps are free text"
     lines = [f"Final grade: {grade}" for grade in range(4)]
     assert GRADE.constraint(again=True) == {"structured_outputs": {"choice": lines}}
 
@@ -156,8 +156,8 @@ PIECES = [
 texts = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 
 
-@given(texts, st.sampled_from([*FORMS.values(), Form()]))
-def test_reading_is_total_and_stays_on_the_scale(text: str, form: Form) -> None:
+@given(texts, st.sampled_from([*FORMS.values(), ReplyFormat()]))
+def test_reading_is_total_and_stays_on_the_scale(text: str, form: ReplyFormat) -> None:
     verdict = read(text, form)
     if isinstance(verdict, Verdict):
         assert verdict.value in form.values.values()
@@ -278,6 +278,6 @@ def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_t
 
 
 def test_a_key_that_was_not_declared_leaves_no_verdict() -> None:
-    form = Form((("0", 0), ("1", 1)), keys=("reason", "grade"))
+    form = ReplyFormat((("0", 0), ("1", 1)), keys=("reason", "grade"))
     assert isinstance(read('{"reason": "It says so.", "grade": 1}', form), Verdict)
     assert isinstance(read('{"reason": "It says so.", "remark": "It is long.", "grade": 1}', form), Unread)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judgekit.reading.logprobs import Distribution, distribution
-from judgekit.reading.verdict import Form
+from judgekit.reading.verdict import ReplyFormat
 from judgekit.wire.quirks import Accepted, Fatal, Refused, Response, Unsupported, read_response
 from judgekit.wire.types import Endpoint, Reply
 from tests.probe import RECORDS
@@ -16,7 +16,7 @@ from tests.probe import RECORDS
 LLAMA, LITELLM, VLLM = "llama-server-b10434", "litellm-1.106.12", "vllm-0.32.0"
 TRANSFORMERS = "transformers-serve-5.19.0"
 SERVERS = sorted(path.stem for path in RECORDS.glob("*.jsonl"))
-SKY = Form((("The", 1), ("No", 0)))
+SKY = ReplyFormat((("The", 1), ("No", 0)))
 HERE = Endpoint("here", "http://localhost/v1", "m")
 
 
@@ -80,7 +80,7 @@ def test_a_stop_that_moves_the_texts_of_tokens_changes_no_verdict(server: str) -
     assert moved.logprobs
     assert moved.logprobs[0]["token"] == "", "the text of the first token came with the second"
     tops = {top["token"]: math.exp(top["logprob"]) for top in moved.logprobs[0]["top_logprobs"]}
-    found = distribution(moved, Form((("The sky is indeed blue", 1), ("No", 0))), HERE)
+    found = distribution(moved, ReplyFormat((("The sky is indeed blue", 1), ("No", 0))), HERE)
     assert isinstance(found, Distribution)
     assert found.shares[1] == pytest.approx(tops["The"] / (tops["The"] + tops["No"]))
 
