@@ -671,6 +671,9 @@ def test_a_form_of_ones_own_is_recognised_and_comes_first(tmp_path: Path, monkey
     path = put(tmp_path, lines({"q": "who?", "hits": [["d1", "Ann"]]}, {"q": "what?", "hits": []}))
     with pytest.raises(DataError, match="line 2: found nothing"):
         read_queries(path)
+    odd = put(tmp_path, lines({"q": "who?", "hits": [["d1", "Ann"]]}, {"hits": [["d1", "Ann"]]}), "odd")
+    with pytest.raises(DataError, match="line 2: is not a record of the form 'hits': it lacks 'q'"):
+        read_queries(odd)
     path.write_bytes(path.read_bytes().split(b"\n")[0])
     assert recognise(path).kinds == ("query", "doc", "run")
     [(query_id, query)] = read_queries(path).items()

@@ -224,7 +224,9 @@ def entry_of(
             return {**entry, "gold": ungrouped(entry.get("gold", ()), (options or {}).get("alternatives"), spelled)}
         except ValueError as error:
             raise entries.error(record, str(error)) from None
-        except (KeyError, TypeError):  # the first record told the form
+        except KeyError as error:  # the first record told the form
+            raise entries.error(record, f"is not a record of the form {form.name!r}: it lacks {error}") from None
+        except TypeError:
             raise entries.error(record, f"is not a record of the form {form.name!r}") from None
 
 
