@@ -4,8 +4,9 @@
 
 Writes made-up data into FOLDER, unless it is there: 8.8 million passages of MS MARCO's lengths, 100,000 questions with
 short answers, a run of 1,000 rows for each of them, and judgments. Then each stage is a command of its own, and its
-time, its processor time and the most memory that it held are printed. ``--share`` takes that share of all sizes,
-``--runs`` parts the questions' rows among several files. The whole takes 15 GB of disk; the folder is yours to delete.
+time, its processor time and the most memory that it held are printed. All sizes may be
+made smaller by a share, and the questions' rows may be parted among several runs. The whole takes 15 GB of disk; the
+folder is yours to delete.
 """
 
 from __future__ import annotations
