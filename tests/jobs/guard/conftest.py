@@ -32,8 +32,12 @@ def write_run(path: Path, n: int, worse: set[int] = frozenset(), tied: set[int] 
 
 @pytest.fixture(scope="session")
 def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `commit`'s files."""
+    return commit(tmp_path_factory.mktemp("guard"))
+
+
+def commit(folder: Path) -> Path:
     """queries.jsonl, docs.jsonl, gold.qrels, base.trec, worse.trec, harmless.trec, and all for 20 questions, too."""
-    folder = tmp_path_factory.mktemp("guard")
     queries = [
         {"query_id": f"q{i}", "text": f"What is town {i}?", "answers": [f"town{i}"], "language": LANGUAGES[i % 2]}
         for i in range(N)
