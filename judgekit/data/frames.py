@@ -24,6 +24,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.manifest import made_of
 from judgekit.data.readers import DiskDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
+from judgekit.data.retrieving import is_retriever
 from judgekit.data.runs import Run
 from judgekit.data.sources import located, stem
 from judgekit.data.trec import read_qrels, read_run
@@ -347,6 +348,12 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
 
 
 def _unknown(expected: str, value: object) -> UsageError:
+    held = value[0] if isinstance(value, list | tuple) and value else value
+    if expected in (_RUNS, _ONE_RUN) and is_retriever(held):
+        return UsageError(
+            f"{_kind(held)} retrieves, and only what takes questions and runs (label, answer, judge_test) asks it: ask"
+            " it once, and give what it returned as the run"
+        )
     return UsageError(f"{expected}; got {_kind(value)}")
 
 

@@ -108,3 +108,9 @@ async def waiting(text: str) -> list[str]:
 def test_what_is_no_list_of_passages_is_refused(runs: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         jk.label("containment", queries=QUERIES, runs=runs)
+
+
+@pytest.mark.parametrize("runs", [plain, {"dense": plain}, [plain], LangChain()])
+def test_where_there_are_no_questions_a_retriever_is_no_run(runs: Any) -> None:
+    with pytest.raises(UsageError, match=r"retrieves, and only .* ask it once"):
+        jk.score(runs, {"q1": {"d0": 1}}, "P@1")
