@@ -98,7 +98,7 @@ EXPERIMENT = toml(
 
 
 QUESTIONS, MANY = 12, 30
-LARGE = ("[ground-truth]", "[labelers]")
+LARGE = ("[ground-truth]", "[labelers]", "[people]")
 """The pages that draw a pilot or a sample out of `MANY` questions."""
 RUNS = {"runs/bm25.trec": "bm25", "runs/dense.trec": "rrf", "base.trec": "bm25", "new.trec": "tfidf"}
 
