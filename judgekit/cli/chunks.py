@@ -12,7 +12,8 @@ import typer
 from judgekit.console.options import AsJson, named, scales_of
 from judgekit.console.printing import check_out, made_from, note, say
 from judgekit.console.results import CommandResult
-from judgekit.data.manifest import by_role, manifest_path, mismatches, sources, write_manifest
+from judgekit.data.manifest import by_role, manifest_path, mismatches
+from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import check_outputs, recording_inputs
 from judgekit.errors import DataError, UsageError
 
@@ -52,7 +53,7 @@ def chunks(
     check_outputs(out, manifest_path(out))
     placed = place(whole, cut)
     write_docs(placed.docs, out)
-    write_manifest(manifest_path(out), made_from({"pages": pages}, read), [out])
+    made_from(out, {"pages": pages}, read).close()
     told = f"{placed.exact + placed.alike:,} of {len(placed.docs):,} documents have a span"
     alike = f", {placed.alike:,} of them by similar text" if placed.alike else ""
     lacking = [f"{doc_id} has no span: {why}" for doc_id, why in placed.unplaced.items()]
@@ -106,10 +107,10 @@ def carry(
     write_qrels(carried.labeling, out)
     # The carried labels are of the new documents: whoever uses them with those must not be told of the old ones.
     roles = by_role(None, docs[1:], named(run, "--run") if run else None) | {"docs before": docs[0], "qrels": qrels}
-    inputs = sources(roles, read)
-    inputs["qrels"] = replace(inputs["qrels"], inputs={})
-    note(*mismatches(inputs))
-    write_manifest(manifest_path(out), inputs, [out])
+    files = ResultFiles.beside(out, roles=roles, read=read)
+    files.inputs["qrels"] = replace(files.inputs["qrels"], inputs={})
+    note(*mismatches(files.inputs))
+    files.close()
     told = (
         f"{len(carried.labeling):,} of {len(old_labels):,} labels carried: {carried.same:,} to the same text,"
         f" {carried.relevant:,} to passages that hold a relevant one, {carried.not_relevant:,} to passages"

@@ -350,7 +350,7 @@ def score(
     # Files are hashed only where a manifest is written, or can be compared with: hashing reads them once more.
     if out is not None or any(map(has_manifest, files.values())):
         roles = {f"qrels {name}": path for name, path in files.items()}
-        inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
+        written = made_from(out, roles | {f"run {name}": path for name, path in ranked.items()}, read)
     changes = None
     if baseline is not None:
         from judgekit.analysis.baseline_test import against
@@ -384,7 +384,8 @@ def score(
 
             table = pd.concat([table, evaluation.scores()], ignore_index=True)
         if out is not None:
-            save_table(table, out, inputs, made=evaluation.made)
+            written.made.update(evaluation.made)
+            save_table(table, written)
 
     def shown() -> None:
         if table is not None and out is None:
@@ -402,8 +403,8 @@ def score(
     record: dict[str, Any] = {}
     if as_json and table is not None:
         record = {"scores": records(table), "against": None if changes is None else records(changes), "file": out}
-    written = [] if out is None else [out]
-    CommandResult(shown, record, written, list(dict.fromkeys(remarks))).end("score", as_json=as_json)
+    files_written = [] if out is None else [out]
+    CommandResult(shown, record, files_written, list(dict.fromkeys(remarks))).end("score", as_json=as_json)
 
 
 def _gold_apart(labelings: Sequence[Labeling], queries: Path) -> Iterator[str]:
@@ -539,7 +540,7 @@ def compare(
         else:
             chosen = ChosenColumns(tuple(columns.metric or ()), tuple(columns.skip or ()))
             given = _of_wide(scores, rules, outcome, Directions(reverse, as_given), chosen)
-    inputs = made_from({}, read)
+    written = made_from(out, {}, read)
     background = Background(grades=given.graded, questions=given.questions)
     comparison = compare_tables(
         given.scores,
@@ -552,7 +553,7 @@ def compare(
         background=background,
     )
     if out is not None:
-        save_table(comparison.table, out, inputs)
+        save_table(comparison.table, written)
     warnings = [*given.left_out, *comparison.warnings]
 
     def shown() -> None:
@@ -728,7 +729,7 @@ def agree(
     with recording_inputs() as read:
         found = agree_labelings(files, people=people or (), scales=scales_of(scale, files))
     if out is not None:
-        save_table(found.table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
+        save_table(found.table, made_from(out, {f"qrels {name}": path for name, path in files.items()}, read))
     warnings = []
     for row in found.table[found.table["undefined_reason"] != ""].itertuples():
         warnings.append(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")

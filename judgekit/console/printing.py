@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 import typer.core
 
-from judgekit.data.manifest import InputFile, manifest_path, mismatches, sources, write_manifest
+from judgekit.data.manifest import mismatches
 from judgekit.data.outputs import as_json, clean
+from judgekit.data.result_files import ResultFiles
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,17 +88,12 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def save_table(
-    table: pd.DataFrame,
-    out: Path,
-    inputs: Mapping[str, InputFile],
-    made: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
+def save_table(table: pd.DataFrame, files: ResultFiles) -> None:
     """Write a table and, beside it, what it was made from."""
     from judgekit.data.files import write_table
 
-    write_table(table, out)
-    write_manifest(manifest_path(out), inputs, [out], made=made)
+    write_table(table, files.file(files.owner))
+    files.close()
 
 
 def emit(command: str, **fields: Any) -> None:
@@ -118,8 +114,10 @@ def opened_store(*, readonly: bool) -> Iterator[Store]:
         yield store
 
 
-def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, InputFile]:
-    """Hash what a command reads, for the manifest of what it writes; say where its inputs do not belong together."""
-    inputs = sources(named, read)
-    note(*mismatches(inputs))
-    return inputs
+def made_from(out: Path | None, roles: Mapping[str, Path], read: Iterable[Path]) -> ResultFiles:
+    """Return the file that a command writes, if any, with what it reads; say where this does not belong together."""
+    files = ResultFiles(roles=roles, read=tuple(read))
+    if out is not None:
+        files = ResultFiles.beside(out, roles=roles, read=read)
+    note(*mismatches(files.inputs))
+    return files

@@ -55,12 +55,18 @@ class ResultFiles:
 
     @classmethod
     def beside(
-        cls, out: Path, more: Iterable[Path] = (), *, roles: Mapping[str, Path], loose: Iterable[Path] = ()
+        cls,
+        out: Path,
+        more: Iterable[Path] = (),
+        *,
+        roles: Mapping[str, Path],
+        read: Iterable[Path] = (),
+        loose: Iterable[Path] = (),
     ) -> Self:
         """Return the files of a command that writes ``out``, others beside it, and a manifest of its own."""
         hashed = (out.name, *(path.name for path in more))
         others = tuple(path.name for path in loose)
-        return cls(out.parent, (*hashed, *others), owner=out.name, roles=roles, loose=others)
+        return cls(out.parent, (*hashed, *others), owner=out.name, roles=roles, read=tuple(read), loose=others)
 
     @property
     def is_folder(self) -> bool:
