@@ -51,7 +51,12 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
                     short = f"{words} ({with_r(value).replace(' (', ', ').rstrip(')')})"
                 elif is_twin:
                     short = "the mean of all its labels of a question"
-                unbeaten.setdefault(labeling.name, []).append(short)
+                if is_twin and labeling is case.finders[0] and case.finds(labeling):
+                    # The sentence of the labeling that finds most of them compares it with this score.
+                    said = f"{labeling.name} is not shown to find more of them than {short}."
+                    yield Claim("no better", said, labeling.name, short)
+                else:
+                    unbeaten.setdefault(labeling.name, []).append(short)
     other, close = offered(case)
     if choosing and _names_ranks(case, unbeaten):
         yield ranks_label_no_other_run(case)

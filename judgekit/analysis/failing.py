@@ -40,17 +40,18 @@ def failing(case: Case) -> Iterator[Claim]:
             if series.name in unfit:
                 sentence += " Use this score only to sort the questions of one run: do not compare runs by it."
             elif series.name in unshown:
-                sentence += " Use this score only to sort the questions of one run: it is not shown to compare runs."
+                sentence += (
+                    " Use this score only to sort the questions of one run: it is not shown to tell the better run."
+                )
                 if case.kept is None and series.name not in case.free:
                     sentence += f" The {series.name} labels that you have will do: buy none for this."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
                 # What knows the question only: the labels of all its documents.
                 often = ranged(_ranged(case, twin), times)
-                sentence += f" A simpler score, the mean of all {series.name} labels of a question, is the same for"
-                sentence += f" every run and finds it {often} times"
-                more = (series.name, twin.name) in case.leads(FIND_QUESTIONS, [series, twin]).shown
-                sentence += ", which is shown to be fewer." if more else "."
+                sentence += f" The mean of all {series.name} labels of a question, one score for all runs, finds it"
+                fewer = (series.name, twin.name) in case.leads(FIND_QUESTIONS, [series, twin]).shown
+                sentence += f" {often} times, which is {'' if fewer else 'not '}shown to be fewer."
             yield replace(claim, sentence=sentence, line="Failing")
         else:
             none = f"No labeling is shown to find the questions that fail: {said}; chance finds 50."

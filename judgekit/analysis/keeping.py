@@ -85,9 +85,7 @@ def keeping(case: Case) -> Iterator[Claim]:
         said = f"For a new run, answer its questions: that costs {more} than labels."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += (
-                f" Exception: a new run that needs fewer than about {fewer:,} new labels is clearly cheaper to label."
-            )
+            said += f" If it needs fewer than about {fewer:,} new labels, label it instead: that is clearly cheaper."
         yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
@@ -104,7 +102,7 @@ def _beside_rival(case: Case) -> str:
         given = ", given with the data" if case.exists_already(found.rival.name) else ""
         said = f" Its r is {ahead} above that of {_in_words(found.rival)} (free{given})."
         if not lead.low > 0:
-            said += f" That may be chance, but it is more than one standard error, so {name} is kept."
+            said += f" This lead may be chance, but it is more than one standard error: enough to keep {name}."
         return said
     if lead.value <= 0:
         return f" {name}, the best that costs something, has no larger r: {ranged(found.paid.r, correlation)}."
@@ -171,12 +169,12 @@ def _none(case: Case) -> Claim:
         said += ". Compare" if _same_fault(case) else ": compare"
         said += " runs by their answers, new runs too."
         if case.finders and case.finds(case.finders[0]):
-            said += f" Keep those of {case.finders[0].name} only to find failing questions within a run."
+            said += f" Keep the {case.finders[0].name} labels only to find failing questions within a run."
         if by_judgments:
             said = f"Keep the judgments that you have: no other labeling follows {case.target}."
         return Claim(KEEP, said + _free_qrels(case), line="Keep", rank=1)
     first = case.eligible[0]
-    said = f"Keep none of these labels for choosing runs yet: none is shown to follow {case.target}."
+    said = f"Do not choose runs by these labels yet: none is shown to follow {case.target}."
     said += f" {first.name} comes closest, with {with_r(first.r, case.no_interval(first.name))}."
     said += _until_shown(case, first)
     if by_judgments:

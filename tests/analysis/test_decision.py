@@ -248,9 +248,7 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     assert lines["Choose"].startswith(f"If you ship now, ship {better}: it answers best so far, and is at most ")
     assert f"{better} or {worse} may be the best of these 2 runs; none is shown to be worse." in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
-    assert lines["Keep"].startswith(
-        "Keep none of these labels for choosing runs yet: none is shown to follow the answers."
-    )
+    assert lines["Keep"].startswith("Do not choose runs by these labels yet: none is shown to follow the answers.")
     assert " own comes closest, with r = " in lines["Keep"]
     variants = "variants of yours, such as another chunk size, depth or reranker"
     assert f" Two runs seldom suffice: add {variants}. Until then, buy no labels" in lines["Keep"]
@@ -372,13 +370,13 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [30.0, 36.0]},
             "Keep the labels",
-            "that costs no more than labels. Exception: a new run that needs fewer than about 130 new labels is",
+            "that costs no more than labels. If it needs fewer than about 130 new labels, label it instead",
             "4.68 to answer (39 new answers), or 4.80 to label",
         ),
         (
             {"money": [30.0, 42.67]},
             "Keep the labels",
-            "that costs hardly more than labels. Exception",
+            "that costs hardly more than labels. If it needs",
             "5.55 to answer (39 new answers), or 4.80 to label",
         ),
         (
@@ -436,7 +434,9 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
     background = Background(costs=CHEAP, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert "For a new run, answer its questions: that costs no more than labels. Exception: a new run" in lines["Keep"]
+    assert (
+        "For a new run, answer its questions: that costs no more than labels. If it needs fewer than" in lines["Keep"]
+    )
     assert " To save requests, keep other instead, also for new runs: it needs fewer requests, and " in lines["Keep"]
 
 

@@ -118,7 +118,7 @@ def test_a_lead_between_one_and_two_standard_errors_is_bought_and_said_not_to_be
     decision, lines = decided(*noisy(seed=3, judge=1.0, words=1.15))
     (keep,) = claims(decision, "keep").values()
     assert keep.subject == "judge"
-    assert " That may be chance, but it is more than one standard error, so judge is kept." in lines["Keep"]
+    assert " This lead may be chance, but it is more than one standard error: enough to keep judge." in lines["Keep"]
 
 
 def test_nothing_need_be_bought_where_the_runs_own_ranks_follow_as_closely():

@@ -12,7 +12,10 @@ def test_which_run_and_which_labels(demo: RunResult) -> None:
     assert lines["Keep"].startswith(
         "Keep the labels of erag that you have: erag follows the answers of this model most closely, with r = .44 (.2"
     )
-    assert ". For a new run, answer its questions: that costs no more than labels. Exception: a new " in lines["Keep"]
+    assert (
+        ". For a new run, answer its questions: that costs no more than labels. If it needs fewer than "
+        in lines["Keep"]
+    )
     assert "containment needs no requests, but its r is .08 lower (-.0" in lines["Keep"]
     assert lines["Keep"].endswith("), which may be chance.")
     assert lines["Cost"].startswith("To repeat this with as many new questions takes 571 requests for answers; ")
