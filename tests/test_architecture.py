@@ -151,6 +151,49 @@ def found(problems: Iterator[str]) -> None:
     assert not listed, "\n".join(listed)
 
 
+FILLS = {"append", "extend", "insert"}
+MOST_PARAMETERS = 10
+PUBLIC_WITH_MORE = {"judgekit.analysis.comparison.compare", "judgekit.jobs.judge_test.judge_test", "judgekit.api.score"}
+"""What users call, each argument by its name."""
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield every function of a module."""
+    yield from (node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def filled(path: Path) -> Iterator[str]:
+    """Yield a sentence for each list of a caller that a function fills instead of returning what it found."""
+    for function in functions(path):
+        arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        lists = {each.arg for each in arguments if each.annotation and "list[" in ast.unparse(each.annotation)}
+        inner = [*ast.walk(function)]
+        # A name that is bound anew is another list; `notes += …` fills the one of the caller.
+        rebound = {
+            target for node in inner if isinstance(node, ast.Assign) for target in map(ast.unparse, node.targets)
+        }
+        grown = {ast.unparse(node.target) for node in inner if isinstance(node, ast.AugAssign)}
+        for node in inner:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLS:
+                grown.add(ast.unparse(node.func.value))
+        for name in sorted(lists & grown - rebound):
+            yield f"{path.relative_to(PACKAGE.parent)}, line {function.lineno}: {function.name} fills {name}: return it"
+
+
+def test_functions_return_what_they_find() -> None:
+    found(problem for path in MODULES for problem in filled(path))
+
+
+def test_functions_take_values_instead_of_many_parameters() -> None:
+    many = set()
+    for path in MODULES:
+        for function in functions(path):
+            arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+            if len(arguments) > MOST_PARAMETERS:
+                many.add(f"{name_of(path)}.{function.name}")
+    assert many == PUBLIC_WITH_MORE
+
+
 def test_every_module_belongs_to_a_room() -> None:
     unknown = {room_of(name_of(path)) for path in MODULES} - LEVELS.keys()
     assert not unknown, f"give {sorted(unknown)} a place in ROOMS, and in the plan of the house"

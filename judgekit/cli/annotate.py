@@ -208,7 +208,7 @@ def read(
     asked_of(judgments, people).write(out)
     counts = people.asked["status"].value_counts()
     last = [", ".join(f"{n:,} {status}" for status, n in counts.items()), str(out)]
-    files = [out]
+    written = [out]
     # An adjudicator sees only what the assessors disagree about.
     page = out.with_suffix(".again.html")
     again = disputed(judgments, asked)
@@ -216,7 +216,7 @@ def read(
         write_atomic(page, page_of(again, again.assessors[0]))
         waiting = f"{len(again.tasks):,} tasks wait for an adjudicator: {page}."
         last.append(f"{waiting} Read its download together with these files.")
-        files.append(page)
+        written.append(page)
     else:
         page.unlink(missing_ok=True)
 
@@ -237,7 +237,7 @@ def read(
         "counts": counts.to_dict(),
         "disputed": len(again.tasks),
     }
-    CommandResult(shown, record, files).end("annotate read", as_json=as_json)
+    CommandResult(shown, record, written).end("annotate read", as_json=as_json)
 
 
 _WHO = {"between": "between assessors", "self": "of assessors with themselves"}

@@ -7,7 +7,7 @@ its columns decide, then its numbers, and at last its name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -231,8 +231,9 @@ def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
     return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
 
 
-def _told_by_names(held: list[str], content: Recognised) -> list[str]:
+def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
     """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
+    held = [*kinds]
     fields, named = {*content.fields}, content.named
     if "value" in named:  # ratings; `judgekit init` gives those their ids that name their question by its text
         return ["ratings"] if named.keys() <= _RATING.names.keys() else []
