@@ -30,8 +30,12 @@ def retrievers_of(runs: object) -> dict[str, Any]:
     """Return the retrievers among what is given as runs, by name: one, or a dictionary of names to them; else none.
 
     Raises:
-        UsageError: some of a dictionary are retrievers and some are runs.
+        UsageError: some of a dictionary are retrievers and some are runs, or something is only what makes a retriever.
     """
+    for held in runs.values() if isinstance(runs, Mapping) else [runs]:
+        # A vector store of LangChain, an index of LlamaIndex.
+        if hasattr(held, "as_retriever"):
+            raise UsageError(f"{type(held).__name__} is no retriever, and makes one: give as_retriever() of it")
     if is_retriever(runs):
         return {_name_of(runs): runs}
     if isinstance(runs, list | tuple) and any(map(is_retriever, runs)):

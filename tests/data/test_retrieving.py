@@ -96,6 +96,8 @@ async def waiting(text: str) -> list[str]:
         ({"a": plain, "b": "b.trec"}, "run 'b' is no retriever"),
         ("missing.trec", "docs is missing"),
         (LangChain, "docs is missing: .*not its class"),
+        (SimpleNamespace(as_retriever=LangChain), r"SimpleNamespace is no retriever, .* as_retriever\(\) of it"),
+        ({"a": plain, "b": SimpleNamespace(as_retriever=LangChain)}, r"give as_retriever\(\) of it"),
         ([plain, with_k], "several retrievers need a name each"),
         (lambda text: [], "retriever 'retriever' returned nothing for any of the 2 queries"),
         (lambda text: ["d0", "d1"], "docs is missing: retriever 'retriever' returns ids"),
