@@ -20,7 +20,7 @@ from judgekit.analysis.background import CLOSED_BOOK, TWIN, Background
 from judgekit.analysis.best import Best, compared_with_best, equal_lists
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import MIN_TELLING, flatters, slanted
-from judgekit.analysis.gain import Gain, common_level, decision_gain
+from judgekit.analysis.gain import Gain, common_level, decision_gains
 from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
@@ -395,7 +395,7 @@ class Case:
         if not series or self.background.incomparable:
             return ()
         series.sort(key=lambda labeling: (-labeling.estimate.value(POOLED), labeling.name))
-        gains = [self._gain(labeling.estimate.labeling) for labeling in series]
+        gains = self._gains([labeling.estimate.labeling for labeling in series])
         units, confidence = min(gain.units for gain in gains), self.rules.confidence
         level = common_level(np.stack([gain.draws for gain in gains]), units, confidence)
         followers: list[Follower] = []
@@ -497,8 +497,9 @@ class Case:
     def _control_followers(self) -> list[Follower]:
         """The controls, as far as they matter for choosing between the runs."""
         followers: list[Follower] = []
-        for series in self.controls(CHOOSE_RUNS):
-            gain = self._gain(series.estimate.labeling)
+        controls = self.controls(CHOOSE_RUNS)
+        gains = self._gains([series.estimate.labeling for series in controls])
+        for series, gain in zip(controls, gains, strict=True):
             level = common_level(gain.draws[None], gain.units, self.rules.confidence)
             ends = gain.interval(self.rules.confidence, level) if gain.units >= MIN_TELLING else ()
             ranged = Ranged(gain.value, *ends)
@@ -553,22 +554,29 @@ class Case:
         quality, weights = panel.quality[:, where], self.resamples.weights[where]
         return names, flatters(against, quality, weights, units, picked[0])
 
-    def _gain(self, labeling: int) -> Gain:
-        """Return the decision gain of a labeling, with its worst and best case where claims depend on what it lacks."""
+    def _gains(self, labelings: Sequence[int]) -> list[Gain]:
+        """Return the decision gains of labelings, with worst and best case where claims depend on what one lacks."""
         panel = self.panel
-        gain = self._gain_of(panel.scores[labeling], panel.complete(labeling))
-        if panel.bounds is None or not panel.open[labeling].any():
-            return gain
-        low, high = panel.bounds[0][labeling], panel.bounds[1][labeling]
-        where = panel.bounded(labeling)
-        worst = self._gain_of(low, where, high)
-        best = self._gain_of(high, where, low)
-        return gain.within(worst, best)
+        gains: dict[int, Gain] = {}
+        same_queries: dict[bytes, list[int]] = {}
+        for labeling in labelings:
+            same_queries.setdefault(panel.complete(labeling).tobytes(), []).append(labeling)
+        for together in same_queries.values():
+            where = panel.complete(together[0])
+            scores = [panel.scores[labeling] for labeling in together]
+            gains |= zip(together, self._gains_of([(own, own) for own in scores], where), strict=True)
+        for labeling in labelings:
+            if panel.bounds is not None and panel.open[labeling].any():
+                low, high = panel.bounds[0][labeling], panel.bounds[1][labeling]
+                ends = self._gains_of([(low, high), (high, low)], panel.bounded(labeling))
+                gains[labeling] = gains[labeling].within(*ends)
+        return [gains[labeling] for labeling in labelings]
 
-    def _gain_of(self, scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
+    def _gains_of(self, scores: Sequence[tuple[Floats, Floats]], where: Bools) -> list[Gain]:
+        """Return the decision gains of scores on some queries, shape (Q,)."""
+        of_queries = [(own[:, where], other[:, where]) for own, other in scores]
         weights, groups = self.resamples.weights[where], self.resamples.groups_of(where)
-        rival = None if other is None else other[:, where]
-        return decision_gain(scores[:, where], self.panel.quality[:, where], weights, groups, other=rival)
+        return decision_gains(of_queries, self.panel.quality[:, where], weights, groups)
 
     def leads(self, use: str, series: Sequence[Series]) -> Leads:
         """Return by how much labelings are ahead of others: in r, or in how often they find the questions that fail."""

@@ -15,6 +15,7 @@ With the centred mid-rank of a point being half the sum of the signs of its diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -104,45 +105,87 @@ def _lean(values: Values, others: Values, weights: Weights) -> Weights:
     return np.asarray(sums[below] + sums[not_above] - sums[-1])
 
 
+class Drawn:
+    """How often each query is in the data, once, and in each resample; any number of series are measured on them.
+
+    Args:
+        weights: how often each query is in each resample, shape (n, B), whole numbers; None for the data alone.
+        n: how many queries there are.
+
+    Attributes:
+        parts: the weights of the data, shape (n, 1), and those of the resamples.
+        totals: the sum of each part over the queries.
+        total: both, the data first, shape (1 + B,).
+        whole: the weights of both, shape (n, 1 + B), in 32 bits where sums over pairs are exact in them.
+    """
+
+    def __init__(self, weights: npt.ArrayLike | None, n: int) -> None:
+        self.parts: list[Floats] = [np.ones((n, 1))]
+        if weights is not None:
+            self.parts.append(np.asarray(weights, dtype=np.float64))
+        self.totals = [part.sum(axis=0) for part in self.parts]
+        self.total: Floats = np.concatenate(self.totals)
+        small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
+        self.whole: Weights = np.hstack([part.astype(np.float32) for part in self.parts] if small else self.parts)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """What Pearson's r needs of the quality on some resamples.
+
+    Attributes:
+        total: the sum of the sums.
+        error: the root of the sum of squared deviations.
+        lost: where little is left of the sum of squares.
+    """
+
+    total: Floats
+    error: Floats
+    lost: Bools
+
+
 class Target:
     """One series of quality values with its resamples, against which any number of score series are measured.
 
     Args:
         quality: quality per query, shape (n,), finite.
-        weights: how often each query is in each resample, shape (n, B), whole numbers. In all results the data as they
-            are come first, before the resamples, shape (1 + B,).
+        weights: how often each query is in each resample, shape (n, B), whole numbers, or what is made of them. In all
+            results the data as they are come first, before the resamples, shape (1 + B,).
     """
 
-    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
+    def __init__(self, quality: npt.ArrayLike, weights: Drawn | npt.ArrayLike | None = None) -> None:
         self.quality: Floats = np.asarray(quality, dtype=np.float64)
         n = len(self.quality)
-        self._parts: list[Floats] = [np.ones((n, 1))]
-        if weights is not None:
-            self._parts.append(np.asarray(weights, dtype=np.float64))
-        exact = np.hstack(self._parts)
-        self.total: Floats = exact.sum(axis=0)
-        small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
-        self._weights: Weights = exact.astype(np.float32) if small else exact
+        self._drawn = weights if isinstance(weights, Drawn) else Drawn(weights, n)
+        self.total = self._drawn.total
         levels, self._codes = np.unique(self.quality, return_inverse=True)
         self.levels = len(levels)
-        groups = _sums(self._codes, self.levels, self._weights)
+        groups = _sums(self._codes, self.levels, self._drawn.whole)
         self.untied = self._untied(groups)
         self.rank_variation = self._rank_variation(groups)
-        self._ranked: Floats | None = None
-        # Of two levels rho follows from C - D; the ranks themselves are the larger half of the memory.
-        if self.levels > 2:
-            ranks = self._mid_ranks(groups)
-            self._ranked = np.asarray(exact * ranks[self._codes])
+        self._groups = groups
+        # Of two levels rho follows from C - D.
+        self._ranks = self._mid_ranks(groups) if self.levels > 2 else None
         self._centred = self.quality
         if n:
             self._centred = self.quality - self.quality.mean()
         squared = self._centred**2
-        self._moments = [(self._centred @ part, squared @ part) for part in self._parts]
+        self._moments: list[_Moments] = []
+        for part, total in zip(self._drawn.parts, self._drawn.totals, strict=True):
+            y_sum, y_square = self._centred @ part, squared @ part
+            variation = y_square - y_sum**2 / np.maximum(total, 1)
+            with np.errstate(invalid="ignore"):
+                self._moments.append(_Moments(y_sum, np.sqrt(variation), variation < _CANCELLED * y_square))
 
     @property
     def ranks(self) -> Floats:
         """The rank of each quality value among the different ones, from 0 on, shape (n,)."""
         return self._codes.astype(np.float64)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its larger arrays, but for the weights."""
+        return self._groups.nbytes + (0 if self._ranks is None else self._ranks.nbytes)
 
     def _untied(self, groups: Weights) -> Floats:
         """Return how many ordered pairs are not tied, given the weight per value."""
@@ -166,68 +209,59 @@ class Target:
         if not len(score):
             return out
         values, codes = np.unique(score, return_inverse=True)
-        groups = _sums(codes, len(values), self._weights)
-        balance = self._balance(codes, groups)
+        groups, balance, covariation = self._pairs(codes, len(values), ranked=len(names) > 1)
         untied = self._untied(groups)
-        fine = (untied > 0) & (self.untied > 0)
-        x, y = untied[fine], self.untied[fine]
-        out[0, fine] = (balance[fine] / y + 1) / 2
-        if len(names) == 1:
-            return out
-        out[1, fine] = balance[fine] / np.sqrt(x) / np.sqrt(y)
-        covariation = self._rank_covariation(codes, groups, balance)[fine]
-        x, y = self._rank_variation(groups)[fine], self.rank_variation[fine]
-        out[2, fine] = 12 * covariation / np.sqrt(x) / np.sqrt(y)
-        out[3, fine] = self._pearson(score)[fine]
-        out[1:] = np.clip(out[1:], -1, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out[0] = (balance / self.untied + 1) / 2
+            if len(names) > 1:
+                out[1] = balance / np.sqrt(untied) / np.sqrt(self.untied)
+                out[2] = 12 * covariation / np.sqrt(self._rank_variation(groups)) / np.sqrt(self.rank_variation)
+                out[3] = self._pearson(score)
+                np.clip(out[1:], -1, 1, out=out[1:])
+        out[:, (untied <= 0) | (self.untied <= 0)] = np.nan
         return out
 
-    def _rank_covariation(self, codes: Ints, groups: Weights, balance: Floats) -> Floats:
-        """Return the sum of products of centred mid-ranks per resample, shape (1 + B,)."""
-        if self._ranked is None:
-            return balance * self.total / 8
-        ranked = _sums(codes, len(groups), self._ranked)
-        return _product_sums(self._mid_ranks(groups), ranked)
+    def _pairs(self, codes: Ints, size: int, *, ranked: bool) -> tuple[Weights, Floats, Floats]:
+        """Return what is made of the pairs of a score and a quality, given the number of each query's score.
 
-    def _balance(self, codes: Ints, groups: Weights) -> Floats:
-        """Return concordant minus discordant ordered pairs per resample, shape (1 + B,)."""
-        if self.levels < 2 or len(groups) < 2:
-            return np.zeros_like(self.total)
+        They are the weight per score, shape (size, 1 + B), concordant minus discordant ordered pairs, and, if they are
+        ``ranked``, the sum of products of centred mid-ranks, both of shape (1 + B,).
+        """
+        whole, nothing = self._drawn.whole, np.zeros_like(self.total)
+        if self.levels < 2 or size < 2:
+            return _sums(codes, size, whole), nothing, nothing
         # Right or wrong is the commonest quality, and takes one pass over the values of the scores.
         if self.levels == 2:
-            high = np.flatnonzero(self._codes == 1)
-            weights = self._weights[high]
-            better = _sums(codes[high], len(groups), weights)
-            worse = groups - better
-            favour = _running_sums(worse)
-            all_worse = favour[-1].copy()
-            favour *= 2
-            favour -= worse
-            favour -= all_worse
-            return 2 * _product_sums(better, favour)
-        pairs = codes * self.levels + self._codes
-        cells, where = np.unique(pairs, return_inverse=True)
+            worse, better = np.split(_sums(codes + size * self._codes, 2 * size, whole), 2)
+            all_worse, all_better = self._groups.astype(np.float64)
+            above = 2 * _product_sums(better, _running_sums(worse)) - _product_sums(better, worse)
+            balance = 2 * (above - all_worse * all_better)
+            return worse + better, balance, balance * self.total / 8
+        cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
         x, y = np.divmod(cells, self.levels)
-        weights = _sums(where, len(cells), self._weights)
-        return _product_sums(favours(x, y, weights), weights)
+        weights = _sums(where, len(cells), whole)
+        groups = _sums(x, size, weights)
+        balance = _product_sums(favours(x, y, weights), weights)
+        if not ranked or self._ranks is None:
+            return groups, balance, nothing
+        of_quality = _sums(x, size, weights * self._ranks[y])
+        return groups, balance, _product_sums(self._mid_ranks(groups), of_quality)
 
     def _pearson(self, score: Floats) -> Floats:
         """Return Pearson's r per resample, shape (1 + B,)."""
         x = score - score.mean()
         products = np.stack([x, x**2, x * self._centred])
         parts = []
-        for weights, (y_sum, y_square) in zip(self._parts, self._moments, strict=True):
+        for weights, total, y in zip(self._drawn.parts, self._drawn.totals, self._moments, strict=True):
             x_sum, x_square, both = products @ weights
-            total = weights.sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 variation = x_square - x_sum**2 / total
-                y_variation = y_square - y_sum**2 / np.maximum(total, 1)
-                covariation = both - x_sum * y_sum / total
-                part = covariation / np.sqrt(variation) / np.sqrt(y_variation)
+                covariation = both - x_sum * y.total / total
+                part = covariation / np.sqrt(variation) / y.error
                 # Where a resample lacks the values far out, little is left of the large sums.
-                lost = variation < _CANCELLED * x_square
-                lost |= y_variation < _CANCELLED * y_square
-                part[lost] = self._around_means(x, weights[:, lost])
+                lost = y.lost | (variation < _CANCELLED * x_square)
+                if lost.any():
+                    part[lost] = self._around_means(x, weights[:, lost])
             parts.append(part)
         return np.concatenate(parts)
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import MIN_TELLING
-from judgekit.analysis.levels import Estimate, Resamples, units_apart
+from judgekit.analysis.levels import POOLED, Estimate, Resamples, units_apart
 from judgekit.analysis.resampling import Interval, interval, spread
 
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
@@ -50,13 +50,16 @@ def compared(
     Where the two differ on few queries, all resamples say nearly the same, and there is neither interval nor p.
     """
     for keys, first, second in pairs:
+        # Over queries, all coefficients rest on the same ranks.
+        together = None if POOLED in first.names else units_apart(first, second, first.names[0], resamples)
         for name in first.names:
             if name not in second.names:
                 continue
+            units = units_apart(first, second, name, resamples) if together is None else together
             value = first.value(name) - second.value(name)
             ends, p = Interval(math.nan, math.nan, ""), math.nan
             # Two labelings that differ once would have an interval of nearly no width.
-            if units_apart(first, second, name, resamples) >= MIN_TELLING:
+            if units >= MIN_TELLING:
                 draws = first.drawn(name) - second.drawn(name)
                 ends, p = difference(value, draws, confidence, min(first.units, second.units))
             yield {

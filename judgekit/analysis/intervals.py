@@ -19,6 +19,9 @@ MIN_DIFFERING: Final = 20
 MIN_EACH_SIDE: Final = 5
 """Nor where one of the two is ahead on fewer queries: rare large wins against frequent small losses look alike."""
 
+_FEW_LEVELS: Final = 16
+"""Up to so many values of quality, pairs of queries are counted by a table of quality and score."""
+
 
 @dataclass(frozen=True, eq=False)
 class Margins:
@@ -41,9 +44,15 @@ class Margins:
         return len(self.scores)
 
     @cached_property
+    def _levels(self) -> tuple[Ints, Ints]:
+        """The number of each query's quality among the different ones, ascending, and how many queries have each."""
+        _, level, alike = np.unique(self.quality, return_inverse=True, return_counts=True)
+        return level, alike
+
+    @cached_property
     def _untied(self) -> Floats:
         """How many queries have another quality, by query, shape (n,)."""
-        _, level, alike = np.unique(self.quality, return_inverse=True, return_counts=True)
+        level, alike = self._levels
         return np.asarray(self.size - alike[level])
 
     @cached_property
@@ -61,11 +70,27 @@ class Margins:
     @cached_property
     def _agreement(self) -> Floats:
         """Of the queries with another quality, by query, those on the right side, ties in score half."""
-        order = np.argsort(self.scores, kind="stable")
-        favour = np.empty(self.size)
-        ordered = favours(self.scores[order], self.quality[order], np.ones((self.size, 1)))
-        favour[order] = ordered[:, 0]
+        level, alike = self._levels
+        if len(alike) > _FEW_LEVELS:
+            order = np.argsort(self.scores, kind="stable")
+            favour: Floats = np.empty(self.size)
+            ordered = favours(self.scores[order], self.quality[order], np.ones((self.size, 1)))
+            favour[order] = ordered[:, 0]
+        else:
+            favour = self._counted(level, len(alike))
         return np.asarray((favour + self._untied) / 2)
+
+    def _counted(self, level: Ints, levels: int) -> Floats:
+        """Return by query how many queries score and quality order alike with it, less those that they do not."""
+        _, place, often = np.unique(self.scores, return_inverse=True, return_counts=True)
+        size = len(often)
+        table = np.bincount(level * size + place, minlength=levels * size).reshape(levels, size)
+        up_to = np.cumsum(table, axis=1)
+        # By quality and score, how many queries of this quality score lower, less how many score higher.
+        lean = 2 * up_to - table - up_to[:, -1:]
+        below = np.cumsum(lean, axis=0)
+        favour = 2 * below - lean - below[-1]
+        return np.asarray(favour[level, place], dtype=np.float64)
 
     @cached_property
     def concordance(self) -> float:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Floats, Target, attainable_tau_b
+from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Drawn, Floats, Target, attainable_tau_b
 from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, mean_concordance_interval, within_query_interval
@@ -29,8 +30,8 @@ MIN_RUNS: Final = 5
 TOP_HEAVY_RUNS: Final = 10
 """From so many runs on the system level has tau_AP too: it cares most about the best runs."""
 
-_KEPT: Final = 2**28
-"""Bytes of resampled quality that are kept for the next measure."""
+_KEPT: Final = 2**26
+"""Bytes of resampled quality, and of what was worked out beside it, that are kept for the next measure."""
 UNDEFINED_EVERYWHERE: Final = "no query has a score"
 _SILENT: Final = "the scores are constant"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
@@ -38,6 +39,28 @@ _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 
 POOLED: Final = "r_pooled"
 """The coefficient that within-query comparisons have beside the four: see `judgekit.analysis.follow`."""
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """The quality of one run's answers, and what was worked out of scores beside it.
+
+    Attributes:
+        target: the quality as it is and on every resample.
+        found: the estimates by scores and number of coefficients: measures that look at one document, and labelings
+            that agree, give the same scores.
+        drawn: bytes that the target's own weights take; 0 where it shares those of all queries.
+    """
+
+    target: Target
+    drawn: int
+    found: dict[tuple[bytes, int], Estimate] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its larger arrays."""
+        estimates_size = sum(estimate.draws.nbytes + estimate.each.nbytes for estimate in self.found.values())
+        return self.drawn + self.target.size + estimates_size
 
 
 @dataclass(frozen=True)
@@ -53,19 +76,23 @@ class Resamples:
     weights: Floats
     groups: Ints | None = None
     distinct: Ints | None = None
-    _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict)
+    _answers: dict[tuple[bytes, bytes], _Answers] = field(default_factory=dict)
     _pairs: dict[tuple[str, str, bytes], tuple[Estimate, Estimate]] = field(default_factory=dict)
 
-    def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
+    @cached_property
+    def _drawn(self) -> Drawn:
+        return Drawn(self.weights, len(self.weights))
+
+    def answers(self, quality: Floats, where: npt.NDArray[np.bool_]) -> _Answers:
         """Return the quality of some queries, shape (Q,), as it is and on every resample."""
         key = (quality.tobytes(), where.tobytes())
-        if key not in self._targets:
-            most = _KEPT // max(8 * self.weights.size, 1)
-            for old in [*self._targets][: max(len(self._targets) - most, 0)]:
-                del self._targets[old]
-            weights = self.weights if where.all() else self.weights[where]
-            self._targets[key] = Target(quality[where], weights)
-        return self._targets[key]
+        if key not in self._answers:
+            while sum(kept.size for kept in self._answers.values()) > _KEPT:
+                del self._answers[next(iter(self._answers))]
+            drawn = self._drawn if where.all() else Drawn(self.weights[where], int(where.sum()))
+            target = Target(quality[where], drawn)
+            self._answers[key] = _Answers(target, 0 if drawn is self._drawn else drawn.whole.nbytes)
+        return self._answers[key]
 
     def units(self, where: npt.NDArray[np.bool_] | Ints) -> int:
         """Return how many independent units some queries are: groups of queries, or queries.
@@ -276,24 +303,34 @@ def _of_run(panel: Panel, labeling: int, row: int, resamples: Resamples, names: 
     # Constant scores have a concordance of .5, and their run stays in the mean.
     if why not in ("", _SILENT):
         return _none(labeling, run, names, n, n, resamples, why)
-    target = resamples.target(panel.quality[row], where)
+    answers = resamples.answers(panel.quality[row], where)
+    key = score.tobytes(), len(names)
+    if key not in answers.found:
+        answers.found[key] = _over_queries(score, answers.target, np.flatnonzero(where), resamples, names, why)
+    return replace(answers.found[key], labeling=labeling, run=run)
+
+
+def _over_queries(
+    score: Floats, target: Target, where: Ints, resamples: Resamples, names: tuple[str, ...], why: str
+) -> Estimate:
+    """Return the coefficients of scores with quality on the queries of these positions."""
     both = target.coefficients(score, names)
-    positions = np.flatnonzero(where)
+    n = len(score)
     return Estimate(
-        labeling=labeling,
-        run=run,
+        labeling=-1,
+        run="",
         names=names,
         values=both[:, 0],
         draws=both[:, 1:],
         n=n,
         queries=n,
-        attainable=attainable_tau_b(score, quality) if len(names) > 1 else np.nan,
+        attainable=attainable_tau_b(score, target.quality) if len(names) > 1 else np.nan,
         reason=why,
         units=resamples.units(where),
         silent=np.isnan(both[0, 1:]) & (target.untied[1:] > 0),
-        margins=((Margins(score, quality), positions),),
+        margins=((Margins(score, target.quality), where),),
         each=np.stack([_dense_ranks(score), target.ranks]),
-        where=positions,
+        where=where,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from judgekit.analysis.coefficients import COEFFICIENTS, Bools, Floats, Ints
 
 _TIE: Final = 1e-11
+_DIFFERENCES: Final = 200_000
+"""Differences between runs that are worked out at a time, so that they stay in the processor's cache."""
 
 Signs = npt.NDArray[np.float32]
 
@@ -21,12 +24,6 @@ def pairs(size: int) -> tuple[Ints, Ints]:
     """Return the first and the second of every two things, shape (P,) each."""
     i, j = np.triu_indices(size, 1)
     return i, j
-
-
-def gaps(values: Floats) -> Floats:
-    """Return values[i] - values[j] for every two runs, i < j: shape (R, n) becomes (R (R - 1) / 2, n)."""
-    i, j = pairs(len(values))
-    return np.asarray(values[i] - values[j])
 
 
 def signs(values: Floats) -> Signs:
@@ -46,8 +43,11 @@ def over_runs(
     ``names`` are the first C of `COEFFICIENTS`. Where ``there`` is False a run is left out; both series hold the mean
     of their other runs in its place, see `over_present`.
     """
-    x = _signs_of(scores, there)
-    y = _signs_of(quality, there)
+    return _over_runs(scores, quality, _signs_of(scores, there), _signs_of(quality, there), names)
+
+
+def _over_runs(scores: Floats, quality: Floats, x: Signs, y: Signs, names: Sequence[str]) -> Floats:
+    """Return coefficients over runs, given the signs of the differences in score and in quality too."""
     balance = np.einsum("...p,...p->...", x, y).astype(np.float64)
     untied_x = np.count_nonzero(x, axis=-1).astype(np.float64)
     untied_y = np.count_nonzero(y, axis=-1).astype(np.float64)
@@ -119,10 +119,23 @@ def within_queries(
     scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS, there: Bools | None = None
 ) -> Floats:
     """Return, per query, the coefficients over runs, or over those that are there: shape (C, Q)."""
-    present = None if there is None else there.T
-    out = over_runs(scores.T, quality.T, names, present)
+    queries = scores.shape[1]
+    # As many queries at a time as keep the differences of all pairs of runs small.
+    blocks = max(queries * len(pairs(len(scores))[0]) // _DIFFERENCES, 1)
+    found: list[Floats] = []
+    for first, last in pairwise(np.linspace(0, queries, min(blocks, max(queries // 2, 1)) + 1).astype(int).tolist()):
+        part = slice(first, last)
+        present = None if there is None else there[:, part].T
+        found.append(_within_queries(scores[:, part].T, quality[:, part].T, names, present))
+    return np.concatenate(found, axis=1)
+
+
+def _within_queries(scores: Floats, quality: Floats, names: Sequence[str], there: Bools | None) -> Floats:
+    """Return the coefficients over runs of some queries, whose scores and quality are of shape (Q, R)."""
+    answers = _signs_of(quality, there)
+    out = _over_runs(scores, quality, _signs_of(scores, there), answers, names)
     # Where answers differ and scores do not, the scores are a coin flip there.
-    silent = np.isnan(out[0]) & _signs_of(quality.T, present).any(axis=-1)
+    silent = np.isnan(out[0]) & answers.any(axis=-1)
     out[0, silent] = 0.5
     out[1:, silent] = 0
     return out

@@ -264,7 +264,7 @@ def test_coefficients_their_differences_and_gains(name: str, sizes: tuple[int, i
     gains = []
     for _ in range(rounds):
         world = panel(kinds, rng.choice(len(kinds), n, p=chance))
-        levels = list(of_all(world, replace(resamples, _targets={})))
+        levels = list(of_all(world, replace(resamples, _answers={})))
         for (level, found), real in zip(levels, truth, strict=True):
             for coefficient in found.names:
                 ends = found.interval(coefficient, 0.95, resamples)

@@ -1,5 +1,6 @@
 """Decision gain: what choosing between two runs by a labeling wins over a coin flip."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
+from judgekit.analysis import gain as module
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.gain import common_level, decision_gain
+from judgekit.analysis.gain import common_level, decision_gain, decision_gains
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from tests.analysis.worlds import arrays
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -105,3 +108,54 @@ def test_intervals_of_several_gains_hold_together_as_often_as_asked() -> None:
     assert ((draws >= low[:, None]) & (draws <= high[:, None])).all(axis=0).mean() == pytest.approx(0.95, abs=0.004)
     alone, several = (common_level(np.repeat(draws[:1], times, axis=0), 200, 0.95) for times in (1, 4))
     assert alone == several == pytest.approx(0.975, abs=0.003)
+
+
+def many_runs(labelings: int) -> tuple[Floats, Floats, Floats]:
+    rng = np.random.default_rng(3)
+    quality = rng.integers(0, 2, (30, 80)).astype(float)
+    scores = np.round(quality * 0.3 + rng.random((labelings, 30, 80)), 2)
+    return scores, quality, resample_matrix(80, 150, 1)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_pairs_in_blocks_and_labelings_together_give_the_same_digits_as_alone(
+    grouped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, quality, weights = many_runs(3)
+    groups = np.arange(80) // 3 if grouped else None
+    weights = weights if groups is None else resample_matrix(80, 150, 1, groups)
+    # As in a comparison: several threads share a matrix product out by its size.
+    together = one_thread(decision_gains)([(own, own) for own in scores], quality, weights, groups)
+    monkeypatch.setattr(module, "_PAIRS", 10_000)
+    for own, found in zip(scores, together, strict=True):
+        alone = one_thread(decision_gain)(own, quality, weights, groups)
+        assert (found.value, found.units, found.telling) == (alone.value, alone.units, alone.telling)
+        np.testing.assert_array_equal(found.draws, alone.draws)
+
+
+def test_what_the_answers_say_is_worked_out_once_for_all_labelings(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, quality, weights = many_runs(5)
+    made = []
+
+    class Counted(module._Moved):
+        def __init__(self, *given: object) -> None:
+            made.append(1)
+            super().__init__(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_Moved", Counted)
+    decision_gains([(own, own) for own in scores], quality, weights)
+    # 435 pairs of runs are 4 blocks, each once for the data and once for the resamples.
+    assert len(made) == 2 * 4
+
+
+def test_memory_does_not_grow_with_the_pairs_of_runs() -> None:
+    rng = np.random.default_rng(3)
+    quality, scores = rng.random((60, 100)), rng.random((60, 100))
+    weights = resample_matrix(100, 1000, 1)
+    decision_gain(scores[:3], quality[:3], weights)
+    tracemalloc.start()
+    decision_gain(scores, quality, weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    one_table = 60 * 59 / 2 * 1000 * 8
+    assert peak < 2 * one_table

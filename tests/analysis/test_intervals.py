@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import somersd, zscore
 
+from judgekit.analysis import intervals
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.intervals import Margins, least_leads, mean_concordance_interval, within_query_interval
 
@@ -35,6 +36,19 @@ def test_the_concordance_and_its_influence_are_those_of_all_pairs(cases: list[tu
     agree = (np.sign(quality[:, None] - quality) * np.sign(scores[:, None] - scores) + 1) / 2
     influence = ((agree - found.concordance) * untied).sum(axis=1) / (untied.sum() / 2)
     assert found.influence == pytest.approx(influence)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 16)), min_size=3, max_size=60))
+def test_a_table_of_quality_and_score_counts_what_going_through_the_pairs_does(cases: list[tuple[int, int]]) -> None:
+    scores, quality = np.array(cases, dtype=float).T
+    by_table, by_pairs = Margins(scores, quality), Margins(scores, quality)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "_FEW_LEVELS", 100)
+        patch.setattr(intervals, "favours", None)
+        found = by_table._agreement
+        patch.undo()
+        patch.setattr(intervals, "_FEW_LEVELS", 0)
+        assert found.tolist() == by_pairs._agreement.tolist()
 
 
 def test_runs_that_say_the_same_give_no_narrower_interval_than_one() -> None:

@@ -3,6 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from judgekit.analysis import levels
+from judgekit.analysis.coefficients import Target
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates, units_apart
 from judgekit.analysis.resampling import resample_matrix
@@ -94,3 +96,37 @@ def test_a_labeling_of_one_value_differs_from_another_on_no_unit(name: str) -> N
     resamples = Resamples(np.ones((9, 3)))
     assert units_apart(some, none, name, resamples) == units_apart(none, some, name, resamples) == 0
     assert units_apart(some, replace(some, each=np.zeros((2, 9))), name, resamples) == 2
+
+
+def test_equal_scores_against_the_same_answers_are_worked_out_once(monkeypatch):
+    scores, quality = data(labelings=3)
+    scores[2] = scores[0]
+    made = []
+
+    def counted(target, score, names):
+        made.append(1)
+        return coefficients(target, score, names)
+
+    coefficients = Target.coefficients
+    monkeypatch.setattr(Target, "coefficients", counted)
+    resamples = sample(60)
+    found = list(estimates(panel(scores, quality), "query", resamples))
+    # The next measure may give the same scores too.
+    again = list(estimates(panel(scores[:1], quality), "query", resamples))
+    assert len(made) == 4 * 2
+    for one, other in ((0, 2), (0, None)):
+        mine, others = by_run(found, one), by_run(again, 0) if other is None else by_run(found, other)
+        assert mine.keys() == others.keys()
+        for run, estimate in mine.items():
+            np.testing.assert_array_equal(estimate.draws, others[run].draws)
+    assert [e.labeling for e in found] == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_resampled_answers_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr(levels, "_KEPT", 100_000)
+    resamples = sample(60)
+    for seed in range(20):
+        scores, quality = data(seed=seed)
+        list(estimates(panel(scores, quality), "query", resamples))
+    sizes = [kept.size for kept in resamples._answers.values()]
+    assert sum(sizes) < 100_000 + 4 * max(sizes)

@@ -290,5 +290,5 @@ def test_coefficients_of_two_labelings_on_common_cases_are_worked_out_once(monke
     coefficients = Target.coefficients
     monkeypatch.setattr(Target, "coefficients", counted)
     compare(pd.concat(tables), quality, rules=FEW_RESAMPLES)
-    # On 3 runs 3 labelings, and 3 pairs of them on the cases that both have.
-    assert len(calls) == 3 * 3 + 3 * 3 * 2
+    # On 3 runs 3 labelings, and of 3 pairs of them what either lacks a case of: its own scores there are known already.
+    assert len(calls) == 3 * 3 + 3 * 2

@@ -6,6 +6,7 @@ from hypothesis import example, given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from judgekit.analysis import rankings
 from judgekit.analysis.rankings import over_runs, signs, tau_ap, within_queries
 
 
@@ -57,3 +58,23 @@ def test_tau_ap_is_the_mean_of_its_definition_over_all_orders_of_ties(pair):
 
 def test_means_that_differ_by_rounding_only_are_tied():
     assert signs(np.array([0.1 + 0.2, 0.3, 0.31])).tolist() == [0, -1, -1]
+
+
+def test_few_queries_at_a_time_give_the_same_digits(monkeypatch):
+    rng = np.random.default_rng(2)
+    scores, quality = np.round(rng.random((12, 101)), 1), np.round(rng.random((12, 101)), 1)
+    there = rng.random((12, 101)) < 0.9
+    whole = within_queries(scores, quality), within_queries(scores, quality, there=there)
+    sizes = []
+
+    def counted(values):
+        sizes.append(len(values))
+        return signs(values)
+
+    monkeypatch.setattr(rankings, "signs", counted)
+    monkeypatch.setattr(rankings, "_DIFFERENCES", 66 * 10)
+    np.testing.assert_array_equal(within_queries(scores, quality), whole[0])
+    # Both series of each query once.
+    assert max(sizes) <= 11
+    assert sum(sizes) == 2 * 101
+    np.testing.assert_array_equal(within_queries(scores, quality, there=there), whole[1])
