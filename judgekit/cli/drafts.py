@@ -20,6 +20,7 @@ def write_draft(
     made: Draft,
     *,
     overwrite: bool,
+    as_json: bool,
     first: str = "",
     record: Mapping[str, Any] | None = None,
     files: Sequence[Path] = (),
@@ -29,6 +30,7 @@ def write_draft(
     Args:
         made: what was made.
         overwrite: whether an experiment that is there is replaced.
+        as_json: whether machines read it, who get problems alone.
         first: the first line.
         record: what machines are told beside it.
         files: further files that were written.
@@ -55,8 +57,9 @@ def write_draft(
     for file in made.files:
         lines += [f"{file.name:<{width}}  {file.taken}", *(f"{'':<{width}}    {line}" for line in file.columns)]
     if made.problems:
-        say(*lines)
-        note(*made.cautions)
+        if not as_json:
+            say(*lines)
+            note(*made.cautions)
         listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(made.problems, 1))
         raise DataError(f"{len(made.problems)} problems:{listed}" if made.problems[1:] else made.problems[0])
     # The same two lines after `init` and after `traces`: both end at a file that can be planned.

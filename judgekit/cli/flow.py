@@ -49,7 +49,8 @@ def init(
     """
     from judgekit.setup.init import draft
 
-    write_draft(draft(paths or ["."], out), overwrite=overwrite).end("init", as_json=as_json)
+    made = draft(paths or ["."], out)
+    write_draft(made, overwrite=overwrite, as_json=as_json).end("init", as_json=as_json)
 
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]

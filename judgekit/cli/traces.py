@@ -43,6 +43,7 @@ def traces(
     write_draft(
         replace(made, cautions=(*found.left_out, *made.cautions)),
         overwrite=False,
+        as_json=as_json,
         first=f"{len(found.queries):,} questions, {len(found.docs):,} documents, {len(found.answers):,} answers and"
         f" {len(found.ratings):,} ratings{rated and f' ({rated})'} are in {out}",
         record=counts,

@@ -122,6 +122,12 @@ def test_a_job_that_makes_no_results_tells_machines_what_it_did(
     assert not (folder / "judge.qrels").exists()
 
 
+def test_files_that_make_no_experiment_are_an_error_and_no_text(judgekit: Any, folder: Path) -> None:
+    said = judgekit("init", "queries.jsonl", "good.trec", "--out", "made", "--json", code=2)
+    assert said.out == ""
+    assert said.err.startswith("judgekit: there are no passages here")
+
+
 def test_labels_that_are_missing_are_a_field_and_no_text(judgekit: Any, fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body["messages"]) else "Yes"
     server = ("--endpoint", fault_server.base_url, "--model", "m", "--cache", "store")
