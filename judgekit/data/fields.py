@@ -65,6 +65,10 @@ class Declaration(NamedTuple):
     called: tuple[str, ...] = ()
 
 
+REFERENCES: Final = ("reference", "reference_answer", "expected_answer")
+"""Names of one right answer that nothing else is called."""
+NAMES_RUN: Final = ("run", "system", "agent", "app", "provider", "run_id", "name")
+"""Columns that name the run of a row, where the rows bear it out."""
 _IDS: Final = ("query_id", "_id", "qid", "question_id", "id")
 _PAIR: Final[Names] = {
     "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
@@ -75,7 +79,7 @@ DECLARED: Final = {
         {
             "id": _IDS,
             "text": ("text", "question", "query"),
-            "answers": ("answers", "answer", "references", "reference"),
+            "answers": ("answers", "answer", "references", *REFERENCES),
             "language": ("language",),
             "messages": ("messages",),
         },
@@ -285,7 +289,8 @@ class Source:
         """Return the error for a record without a field."""
         name, *others = names = self.names[key]
         if null := next(filter(record.fields.__contains__, names), None):
-            return self.error(record, f"{null!r} must be a string, not null")
+            kind = "number" if _CELLS[key] is _number else "string"
+            return self.error(record, f"{null!r} must be a {kind}, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
         either = ""
         if others:
@@ -309,7 +314,7 @@ class Source:
             if key == "messages" or (key == "answers" and tabular):
                 value = self.cell(record, name, value)
             # Under a plural name a bare text may be a list that was written badly.
-            elif key == "answers" and name in ("answer", "reference"):
+            elif key == "answers" and name in ("answer", *REFERENCES):
                 value = [value]
         return self.checked(record, name, _CELLS[key], value)
 
@@ -490,6 +495,9 @@ def checked_rows(
                 number = -rank
         if (query, doc) in lines:
             reason = f"doc {doc!r} appears twice for query {query!r} (first on line {lines[query, doc]})"
+            column = next((name for name in NAMES_RUN if name in record.fields), "")
+            if column and value == "score":
+                reason += f". If {column!r} names the run, write each run into a file of its own"
             raise source.error(record, reason)
         if query == ALL:
             raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.fields import DECLARED, Declaration
+from judgekit.data.fields import DECLARED, NAMES_RUN, Declaration
 from judgekit.data.forms import (
     flat_form,
     flat_records,
@@ -54,8 +54,6 @@ DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING, "ref
 """Everything that a file may hold: records, ratings of answers, and reference answers without their questions."""
 _TELLS_QUALITY: Final = {"measure", "labeling"}
 _LOOKED_AT: Final = 20
-NAMES_RUN: Final = ("run", "system", "agent", "app", "provider", "run_id", "name")
-"""Columns that name the run of an answer or a rating, where the rows bear it out."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +122,8 @@ def recognise(source: str | Path) -> Recognised:
     kinds, problem = _held(source, content)
     if {"answer", "ratings", "references"} & {*kinds} and not content.nested and not problem:
         kinds, content, problem = _of_runs(source, content, kinds)
+    if spec.options.get("passages") == "ids":
+        kinds = tuple(kind for kind in kinds if kind != "doc")
     if kinds:
         return replace(content, kinds=kinds)
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
@@ -211,12 +211,30 @@ def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str
             # What is wrong with a column matters where the file has columns of that kind at all.
             if not problem and any({*names}.intersection(content.fields) for names in declared.names.values()):
                 problem = _reason(error)
+    doubt = _two_numbers(source, content) if "run" in held and "qrels" not in held else ""
+    if doubt:
+        return (), doubt
     if {"run", "qrels"} <= {*held} and (len(held) == 2 or not content.nested):
         return ("qrels" if _judges(source, content) else "run",), problem
     if content.nested:
         return tuple(held), problem
     pairs = [kind for kind in held if kind in ("run", "qrels")]
     return tuple(pairs or _told_by_names(held, content)), problem
+
+
+def _two_numbers(source: str | Path, content: Recognised) -> str:
+    """Return what to ask of a table of pairs with a grade and a score, which may be either; "" of another."""
+    graded = [name for name in DECLARED["qrels"].names["relevance"] if name in content.fields]
+    scored = [name for name in DECLARED["run"].names["score"] if name in graded]
+    if content.named or content.nested or content.flat is None or len(graded) < 2 or not scored:
+        return ""
+    path, _ = located(source, "doc")
+    pair = [next(name for name in DECLARED["run"].names[key] if name in content.fields) for key in ("query", "doc")]
+    spelled = f"{content.flat.name}(query={pair[0]},doc={pair[1]}"
+    return (
+        f"each row has {graded[0]!r} and {scored[0]!r}: these may be judgments or a run. Write"
+        f" {spelled},relevance={graded[0]}):{path} or {spelled},score={scored[0]}):{path}"
+    )
 
 
 def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
@@ -317,7 +335,8 @@ def _judges(source: str | Path, content: Recognised) -> bool:
         return "relevance" in content.named
     if DECLARED["qrels"].marks & fields:
         return True
-    if "run" in fields or (DECLARED["run"].marks & fields and "score" not in fields):
+    # Judgments have no rank; scores beside one may be small whole numbers all the same.
+    if {"rank", *NAMES_RUN} & fields or (DECLARED["run"].marks & fields and "score" not in fields):
         return False
     # BEIR calls the grade `score`, as runs do: scores of a retriever are not 0, 1 or 2 throughout.
     origin, rows = opened(source, "qrels")

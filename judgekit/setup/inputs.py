@@ -176,7 +176,8 @@ class Input:
         elif self.content.why:
             hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
             self.why, self.unfit = f"not used: {self.content.why}{hint}", True
-            if self.content.form is None and not self.sheet and self.path.suffix.lower() in _DATA:
+            known = self.content.form is None or self.content.nested
+            if known and not self.sheet and self.path.suffix.lower() in _DATA:
                 self.broken = f"{self.name}: {self.content.why}"
 
     def take(self, kind: str, what: str) -> None:

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.data.documents import Doc, Docs, Queries, render
+from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, render
 from judgekit.data.fields import TABULAR, Source
 from judgekit.data.files import read_table
-from judgekit.data.forms import ENTRY, entry_of
+from judgekit.data.forms import ENTRY, entry_of, run_of
 from judgekit.data.forms.entry import content_id, hashed, is_content_id
 from judgekit.data.frames import one_by_one
 from judgekit.data.readers import read_docs, read_queries
@@ -28,7 +28,7 @@ from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, nearest
 from judgekit.setup.inputs import IMPORTED, Files, Input, question_column
 from judgekit.setup.runs import FoundRuns
-from judgekit.spec import Spec, slug
+from judgekit.spec import Spec, form_of, slug
 
 _OF_ANSWERS: Final = {"answer", "ratings"}
 _NOT_OF_A_NAME: Final = re.compile(r"[\W_]+")
@@ -173,13 +173,13 @@ def give_runs_files(files: Files) -> None:
     for file in list(files.all):
         if not (file.nested and "run" in file.kinds) or file.content.form is None or file.content.flat is None:
             continue
-        origin = Source(file.path, file.content.flat.name, ENTRY, "entry")
+        origin, options = Source(file.path, file.content.flat.name, ENTRY, "entry"), form_of(file.given)[0].options
         by_run: dict[str, list[DataRecord]] = {}
         asked: list[tuple[object, str]] = []
         try:
             for record in records_of(file.given, file.content.flat):
                 entry = entry_of(file.content.form, origin, record)
-                run = entry.get("run", record.fields.get("run"))
+                run = run_of(entry, record, options)
                 asked.append((entry.get("query_id"), folded(str(entry.get("question")))))
                 by_run.setdefault("" if run is None else str(run), []).append(record)
         except DataError:  # which is told where the file is read
@@ -189,6 +189,13 @@ def give_runs_files(files: Files) -> None:
             doubt = _ids_of_rows(asked)
             if doubt:
                 files.problems.append(f"{file.name}: {doubt}")
+            column = _telling_runs([text for _, text in asked], by_run.get("", []))
+            if column and "run" not in options:
+                spelled = f"'{file.content.form.name}(run={column}):{file.path}'"
+                files.cautions.append(
+                    f"{file.name}: each question stands in several rows, which {column!r} tells apart, and is taken as"
+                    f" asked several times of one run. If {column!r} names runs: {files.naming(spelled)}"
+                )
             continue
         copies = []
         for run, records in by_run.items():
@@ -200,6 +207,19 @@ def give_runs_files(files: Files) -> None:
         file.tell_nested()
         file.kinds = []
         file.taken.append(f"{len(copies)} runs, each written to a file: {', '.join(copy.name for copy in copies)}")
+
+
+def _telling_runs(texts: Sequence[str], records: Sequence[DataRecord]) -> str:
+    """Return the column that tells the rows of each question apart, of few values and the same for all; "" if none."""
+    questions = len({*texts})
+    if not records or len(records) == questions:
+        return ""
+    for name in records[0].fields:
+        values = [str(record.fields.get(name)) for record in records]
+        named = len({*values})
+        if named * questions == len(records) and len({*zip(texts, values, strict=True)}) == len(records):
+            return str(name)
+    return ""
 
 
 def _ids_of_rows(asked: Sequence[tuple[object, str]]) -> str:
@@ -254,8 +274,13 @@ def give_results_ids(files: Files, found: FoundRuns) -> FoundRuns:
     earlier: list[tuple[Input, dict[str, str]]] = []
     for name in results:
         file, run = run_files[name], runs[name]
-        result = _Result(file, run, files.read(file, "query", read_queries) or {}, read_docs(file.given))
-        if result.joined([*tables, *earlier]) or result.named_apart(passages):
+        docs = read_docs(file.given) if "doc" in file.kinds else MemoryDocs([])
+        result = _Result(file, run, files.read(file, "query", read_queries) or {}, docs)
+        if "doc" not in file.kinds:
+            if result.joined(tables):
+                copy = result.with_ids(files)
+                runs[name], run_files[name] = read_run(copy.given, name), copy
+        elif result.joined([*tables, *earlier]) or result.named_apart(passages):
             copy, added = result.rewritten(files, passages)
             passages |= added
             runs[name], run_files[name] = read_run(copy.path, name), copy
@@ -344,6 +369,29 @@ class _Result:
         apart = [doc for doc in shared if passages[doc.title, doc.text] != doc.doc_id]
         return 2 * len(apart) > len(shared)
 
+    def with_ids(self, files: Files) -> Input:
+        """Write results that hold ids of passages again, in their form, with the ids of the table's questions."""
+        file, form, flat = self.file, self.file.content.form, self.file.content.flat
+        assert self.table is not None, "it joins a table"
+        assert form is not None, "results have a form"
+        assert flat is not None, "results have a form"
+        origin = Source(file.path, flat.name, ENTRY, "entry")
+        rows, lines = [], []
+        for record in records_of(file.given, flat):
+            query_id = self.ids.get(folded(str(entry_of(form, origin, record).get("question"))))
+            if query_id is not None:
+                rows.append({**record.fields, "query_id": query_id})
+                lines.append(record.line)
+        copy = _add_copy(files, file, rows, {}, lines, as_it_is=True)
+        copy.drop("query")
+        file.taken.append(
+            f"results for {len(rows):,} questions of {self.table.name}, found by their text: written to {copy.name}"
+            " with their ids"
+        )
+        file.tell_nested()
+        file.kinds = []
+        return copy
+
     def rewritten(
         self, files: Files, earlier: Mapping[tuple[str, str], str]
     ) -> tuple[Input, dict[tuple[str, str], str]]:
@@ -353,6 +401,7 @@ class _Result:
         their texts are the same.
         """
         file, rows, answers = self.file, [], {}
+        given: set[str] = set()
         added: dict[tuple[str, str], str] = {}
         if "answer" in file.kinds:
             table = files.read(file, "answer", partial(read_table, ANSWERS))
@@ -369,7 +418,11 @@ class _Result:
                     documents[doc_id]["page_id"] = doc.page_id
                 if (doc.title, doc.text) not in earlier:
                     added.setdefault((doc.title, doc.text), doc_id)
-            row = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
+            own = self.ids.get(folded(query.text), query_id)
+            if own in given:
+                continue
+            given.add(own)
+            row = {"query_id": own, "question": query.text}
             rows.append({**row, "documents": [*documents.values()], **answers.get(query_id, {})})
         copy = _add_copy(files, file, rows, {})
         copy.content = file.content
@@ -381,6 +434,12 @@ class _Result:
             same = f"results for {matched:,} questions of {self.table.name}, found by their text"
             if not self.table.nested:
                 self.table.kinds = ["query"]
+        if len(rows) < len(self.queries):
+            again = len(self.queries) - len(rows)
+            files.cautions.append(
+                f"{file.name}: {again:,} of its {len(self.queries):,} rows ask a question again, and only the first of"
+                " each is used"
+            )
         file.taken.append(f"{same}: written to {copy.name} with their ids")
         file.kinds = ["query"] if self.table is None else []
         file.tell_nested()

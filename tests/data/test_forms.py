@@ -734,3 +734,134 @@ def test_an_excel_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_pat
         DataError, match=r"asked.xlsx: unpacks to 0 MB, more than 10 times its size.*save the sheet as CSV"
     ):
         read_queries(tmp_path / "asked.xlsx")
+
+
+ASKED = ["Who wrote it?", "Who read it?", "Where is it?"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_passages_that_look_like_ids_are_asked_about(ending, tmp_path):
+    """Read as texts they would be labeled, and every label would be nonsense."""
+    rows = [{"question": text, "contexts": [f"d{n}", f"hall-{n}/2"], "answer": "Ann"} for n, text in enumerate(ASKED)]
+    path = tmp_path / f"app.{ending}"
+    if ending == "csv":
+        pd.DataFrame([{**row, "contexts": json.dumps(row["contexts"])} for row in rows]).to_csv(path, index=False)
+    else:
+        path.write_bytes(lines(*rows))
+    for read in (read_docs, read_run, read_queries):
+        with pytest.raises(DataError, match=r"line [12]: the passages look like ids \('d0'\)") as refused:
+            read(path)
+    ids, texts = f"rag(passages=ids):{path}", f"rag(passages=texts):{path}"
+    assert ids in str(refused.value)
+    assert texts in str(refused.value)
+    assert recognise(ids).kinds == ("query", "run", "answer")
+    assert sorted(lists_of_run(ids).values()) == [[f"d{n}", f"hall-{n}/2"] for n in range(3)]
+    assert recognise(texts).kinds == ("query", "doc", "run", "answer")
+    assert [doc.text for doc in read_docs(texts)][:2] == ["d0", "hall-0/2"]
+    with pytest.raises(UsageError, match="expected passages=ids or passages=texts"):
+        read_run(f"rag(passages=both):{path}")
+
+
+@pytest.mark.parametrize("passage", ["Ann", "by Ann in 1412", "1984年に建てられた", "x" * 200 + "1"])
+def test_words_without_a_digit_and_other_scripts_are_texts(passage, tmp_path):
+    rows = [{"question": text, "contexts": [passage], "answer": "Ann"} for text in ASKED]
+    assert [doc.text for doc in read_docs(put(tmp_path, lines(*rows)))] == [passage]
+
+
+@pytest.mark.parametrize("form", ["rag", "ragas"])
+def test_a_column_that_the_user_names_is_the_run_of_a_nested_form(form, tmp_path):
+    texts = ("user_input", "retrieved_contexts") if form == "ragas" else ("question", "contexts")
+    rows = [
+        {texts[0]: text, texts[1]: [f"by {model}"], "response": model, "model": model}
+        for model in ("a", "b")
+        for text in ASKED
+    ]
+    path = put(tmp_path, lines(*rows))
+    assert recognise(path).form.name == form
+    spelled = f"{form}(run=model):{path}"
+    assert len(read_queries(path)) == 6, "asked twice"
+    assert len(read_queries(spelled)) == 3
+    assert {(row.run, row.answer) for row in read_table(ANSWERS, spelled).itertuples()} == {("a", "a"), ("b", "b")}
+    with pytest.raises(DataError, match="holds 'a' and 'b'"):
+        read_run(spelled)
+
+
+def test_pairs_of_a_grade_and_a_score_are_asked_about(tmp_path):
+    rows = [
+        {"query_id": f"q{n}", "doc_id": f"d{m}", "label": int(m == n), "score": 0.9} for n in (1, 2) for m in (1, 2)
+    ]
+    path = put(tmp_path, lines(*rows))
+    why = recognise(path).why
+    assert "each row has 'label' and 'score': these may be judgments or a run" in why
+    judged, ranked = re.findall(r"jsonl\([^)]*\):\S+", why)
+    assert recognise(judged).kinds == ("qrels",)
+    assert recognise(ranked).kinds == ("run",)
+    assert pairs_of_qrels(judged) == {(f"q{n}", f"d{m}"): float(m == n) for n in (1, 2) for m in (1, 2)}
+
+
+@pytest.mark.parametrize("column", ["rank", "system", "run_id"])
+def test_scores_of_whole_numbers_beside_a_rank_or_a_system_are_a_run(column, tmp_path):
+    rows = [
+        {"qid": f"q{n}", "docid": f"d{m}", "score": 3 - m, column: m if column == "rank" else "a"}
+        for n in (1, 2)
+        for m in (1, 2)
+    ]
+    path = put(tmp_path, lines(*rows))
+    assert recognise(path).kinds == ("run",)
+    assert lists_of_run(path) == {"q1": ["d1", "d2"], "q2": ["d1", "d2"]}
+    if column != "rank":
+        path = put(tmp_path, lines(*rows, *({**row, column: "b"} for row in rows)))
+        with pytest.raises(DataError, match=rf"appears twice .*\. If '{column}' names the run, write each run into"):
+            read_run(path)
+
+
+def test_titles_with_their_sentences_are_no_passages_with_their_scores(tmp_path):
+    """HotpotQA's rows: a title would become the passage, and the reference the application's answer."""
+    about = {
+        "supporting_facts": [["Hall", 0]],
+        "context": [["Hall", ["Ann built it.", "It is old."]], ["Mill", ["No."]]],
+    }
+    path = put(
+        tmp_path, lines(*({"_id": f"q{n}", "question": text, "answer": "Ann", **about} for n, text in enumerate(ASKED)))
+    )
+    assert recognise(path).form.name == "jsonl"
+    assert {query.answers for query in read_queries(path).values()} == {("Ann",)}
+    for read in (read_docs, read_run):
+        with pytest.raises(DataError):
+            read(path)
+    scored = put(tmp_path, lines({"question": "Who?", "documents": [["by Ann", 0.5], ["by Bob", 0.25]]}))
+    assert [doc.text for doc in read_docs(scored)] == ["by Ann", "by Bob"]
+    odd = put(tmp_path, lines({"question": "Who?", "contexts": [["by Ann", "0.5"], ["by Bob", "0.25"]]}))
+    with pytest.raises(DataError, match=r"line 1: .* is neither a passage nor a pair of a passage and its score"):
+        read_docs(f"rag:{odd}")
+
+
+@pytest.mark.parametrize("name", ["reference_answer", "expected_answer"])
+def test_an_answer_beside_a_reference_answer_is_the_application_s(name, tmp_path):
+    """Alone the reference is that of a question; read beside it, the application's own words would be the truth."""
+    rows = [{"id": f"q{n}", "question": text, name: "Ann"} for n, text in enumerate(ASKED)]
+    path = put(tmp_path, lines(*rows))
+    assert {query.answers for query in read_queries(path).values()} == {("Ann",)}
+    path = put(tmp_path, lines(*({**row, "answer": "Bob"} for row in rows)))
+    assert recognise(path).kinds == ("query", "answer")
+    assert {query.answers for query in read_queries(path).values()} == {("Ann",)}
+    assert {*read_table(ANSWERS, path)["answer"]} == {"Bob"}
+
+
+def test_a_question_inside_of_an_object_is_its_text(tmp_path):
+    """As Opik and others write a table: what went in and came out are objects."""
+    row = {"input": json.dumps({"question": "Who?"}), "output": json.dumps({"answer": "Ann"}), "expected_output": "Ann"}
+    path = tmp_path / "t.csv"
+    pd.DataFrame([row]).to_csv(path, index=False)
+    (query,) = read_queries(path).values()
+    assert query.text == "Who?"
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann"]
+    pd.DataFrame([{**row, "input": json.dumps({"prompt_name": "qa"})}]).to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"line 2: 'input' is an object \(prompt_name\), and no question"):
+        read_queries(path)
+
+
+def test_a_grade_that_is_null_must_be_a_number(tmp_path):
+    path = put(tmp_path, lines({"query_id": "q", "doc_id": "d", "relevance": None}))
+    with pytest.raises(DataError, match="line 1: 'relevance' must be a number, not null"):
+        read_qrels(path)

@@ -1,5 +1,6 @@
 import csv
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -215,6 +216,64 @@ def application(data: Path, name: str, right: int, **more: str) -> list[dict[str
         }
         for i, q in enumerate(rows(data / "queries.jsonl"))
     ]
+
+
+def test_a_column_that_may_name_runs_is_told_with_the_spelling_that_says_so(data, judgekit):
+    """As one run each question is asked twice, which mixes the answers of two models."""
+    lines(data / "app.jsonl", [*application(data, "good", 4, model="a"), *application(data, "poor", 2, model="b")])
+    said = judgekit("init", ".", code=0)
+    assert "app.jsonl: each question stands in several rows, which 'model' tells apart" in said.err
+    assert "--overwrite" in said.err.split("If 'model' names runs: ")[1].splitlines()[0]
+    command = said.err.split("If 'model' names runs: judgekit ")[1].splitlines()[0]
+    again = judgekit(*shlex.split(command), code=0)
+    assert "app.jsonl           2 runs, each written to a file: imported/a.jsonl, imported/b.jsonl" in again.out
+    assert "tells apart" not in again.err
+
+
+def test_results_with_ids_alone_get_the_ids_of_their_questions(data, judgekit):
+    """ragas' table of ids has no texts of passages, and sentence-transformers' predictions have none either."""
+    found = ranked(data, "good")
+    asked = rows(data / "queries.jsonl")
+    ids = {q["query_id"]: [doc for of, doc, *_ in found if of == q["query_id"]] for q in asked}
+    table_ = [{"user_input": q["text"], "retrieved_context_ids": ids[q["query_id"]], "response": "no"} for q in asked]
+    lines(data / "app.jsonl", table_)
+    predicted = []
+    for q in asked:
+        results = [{"corpus_id": doc, "score": 9.0 - place} for place, doc in enumerate(ids[q["query_id"]][::-1])]
+        predicted.append({"query_id": q["query_id"], "query": q["text"], "results": results})
+    lines(data / "predicted.jsonl", predicted)
+    said = judgekit("init", ".", code=0)
+    assert "results for 6 questions of queries.jsonl, found by their text: written to imported/app.jsonl" in said.out
+    lists = read_run(data / "imported" / "app.jsonl")
+    assert {query_id: lists.top(query_id) for query_id in ids} == ids
+    lists = read_run(data / "predicted.jsonl")
+    assert {query_id: lists.top(query_id)[::-1] for query_id in ids} == ids
+    assert {*load(data / "experiment.toml").runs} == {"good", "poor", "app", "predicted"}
+
+
+def test_a_question_that_a_result_asks_again_counts_once(data, judgekit):
+    asked_again = [*application(data, "good", 4), *application(data, "good", 4)[:2]]
+    lines(data / "app.jsonl", asked_again)
+    said = judgekit("init", ".", code=0)
+    assert "app.jsonl: 2 of its 8 rows ask a question again, and only the first of each is used" in said.err
+    assert len(rows(data / "imported" / "app.jsonl")) == 6
+
+
+def test_ids_of_passages_in_a_table_join_with_the_collection(data, judgekit):
+    found = ranked(data, "good")
+    rows_ = [
+        {
+            "question": query["text"],
+            "contexts": [doc for of, doc, *_ in found if of == query["query_id"]],
+            "answer": "no",
+        }
+        for query in rows(data / "queries.jsonl")
+    ]
+    lines(data / "app.jsonl", rows_)
+    refused = judgekit("init", ".", code=2)
+    assert "app.jsonl: line 1: the passages look like ids ('d0a'): write rag(passages=ids):" in refused.err
+    judgekit("init", ".", "rag(passages=ids):app.jsonl", code=0)
+    assert len(load(data / "experiment.toml").runs) == 3
 
 
 def _in_two_files(folder: Path) -> None:

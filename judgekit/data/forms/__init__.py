@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, starmap
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.delimited import TREC
-from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, ungrouped
+from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, look_like_ids, ungrouped
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
@@ -35,7 +35,7 @@ from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
 __all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
-           "inside", "nested_form", "records", "telling"]  # fmt: skip
+           "inside", "nested_form", "records", "run_of", "telling"]  # fmt: skip
 
 _LOOKED_AT: Final = 20
 
@@ -251,13 +251,23 @@ def _unfolded(
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     asked = _Asked(entries)
     number = DECLARED[kind].number
+    looked = "passages" not in form.options or options.get("passages") is not None
+    if options.get("passages") not in (None, "ids", "texts"):
+        raise UsageError(
+            f"format '{form.name}(passages={options['passages']})': expected passages=ids or passages=texts"
+        )
     for record in records:
         entry = entry_of(form, entries, record, options)
         if "rows" in entry:
             for query, doc, cell in entry["rows"]:
                 yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))
             continue
-        run = entry.get("run", record.fields.get("run"))
+        if not looked and entry.get("ctxs"):
+            _ask_about_ids(entries, record, form, entry["ctxs"])
+            looked = True
+        if options.get("passages") == "ids":
+            entry["ctxs"] = [{"id": passage.get("text")} for passage in entry.get("ctxs", ())]
+        run = run_of(entry, record, options)
         query_id, again = asked.named(record, entry, None if run is None else str(run))
         if kind in ("query", "qrels") and again:  # another run's list for the same question
             continue
@@ -284,6 +294,22 @@ def _unfolded(
                     # What is said of a passage for one question is not of the passage.
                     kept = {name: value for name, value in passage.fields.items() if name not in _OF_THE_QUESTION}
                     yield passage._replace(fields={**kept, "doc_id": doc})
+
+
+def run_of(entry: Mapping[str, Any], record: DataRecord, options: Mapping[str, Any]) -> Any:
+    """Return the name of an entry's run: what the form says, or the column that the user names; None without one."""
+    return record.fields.get(options["run"]) if "run" in options else entry.get("run", record.fields.get("run"))
+
+
+def _ask_about_ids(entries: Source, record: DataRecord, form: DataForm, passages: Sequence[Any]) -> None:
+    """Refuse passages that look like ids: labeled as texts they would all be nonsense."""
+    if isinstance(passages, list) and look_like_ids(passages):
+        place, shown = entries.path or "FILE", passages[0]["text"]
+        raise entries.error(
+            record,
+            f"the passages look like ids ({shown!r}): write {form.name}(passages=ids):{place} if they are, or"
+            f" {form.name}(passages=texts):{place} if they are texts",
+        )
 
 
 class _Asked:

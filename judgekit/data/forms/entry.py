@@ -6,8 +6,9 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from numbers import Real
 from typing import Any, Final
 
 from judgekit.data.fields import DOC, QUERY, Names
@@ -19,6 +20,8 @@ _INNER: Final = ("node", "document", "kwargs")
 _TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
 _SHOWN: Final = re.compile(r"\s*page_content=['\"]")
 """How LangChain shows a document."""
+_WORD: Final = re.compile(r"(?=[!-~]*\d)[!-~]{1,80}", re.ASCII)
+"""A word of ASCII with a digit: other scripts write sentences without spaces."""
 _SOURCES: Final = ("source", "file_path")
 """Where loaders of LangChain and LlamaIndex write the path of the file that a passage is of."""
 IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
@@ -58,7 +61,9 @@ def passage_of(item: Any) -> dict[str, Any]:
         if _SHOWN.match(item):
             raise ValueError(f"{item[:60]!r} is a document as Python shows it, not its text: write its page_content")
         return {"text": item}
-    if isinstance(item, tuple | list) and len(item) == 2:  # with its score, a pair in JSON too
+    if isinstance(item, tuple | list):  # with its score, a pair in JSON too
+        if not is_scored(item):
+            raise ValueError(f"{item!r:.60} is neither a passage nor a pair of a passage and its score")
         return passage_of(item[0])
     inner = get(*_INNER)
     if inner is not None:
@@ -75,6 +80,18 @@ def passage_of(item: Any) -> dict[str, Any]:
             # An id has no white space: as folders of texts name their files.
             return {**passage, "page_id": "_".join(page.split())}
     return passage
+
+
+def is_scored(item: Sequence[Any]) -> bool:
+    """Return whether a list is a passage with its score; other pairs are titles with sentences, as in HotpotQA."""
+    return len(item) == 2 and not isinstance(item[0], list) and (item[1] is None or isinstance(item[1], Real))
+
+
+def look_like_ids(passages: Sequence[Any]) -> bool:
+    """Return whether all passages are words with a digit, as ids are, and none has an id of its own."""
+    texts = [passage.get("text") if isinstance(passage, Mapping) else None for passage in passages]
+    own = any(passage.get("id") is not None for passage in passages if isinstance(passage, Mapping))
+    return bool(texts) and not own and all(isinstance(text, str) and _WORD.fullmatch(text) for text in texts)
 
 
 def list_of(value: Any, name: object) -> list[Any]:

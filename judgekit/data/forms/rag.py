@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from judgekit.data.fields import DECLARED, QUERY
-from judgekit.data.forms.entry import passage_of
+from judgekit.data.fields import DECLARED, QUERY, REFERENCES
+from judgekit.data.forms.entry import is_scored, passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
 from judgekit.data.forms.tool import Tool, entry_by, roles_of
 from judgekit.data.tables import RATED
@@ -30,9 +30,9 @@ _GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
 _TABLE: Final = Tool(
     "rag",
-    question=ASKED,
+    question=(*(f"{held}.{name}" for held in ("input", "inputs") for name in ASKED), *ASKED),
     id=QUERY["id"],
-    answer=SAID,
+    answer=(*(f"output.{name}" for name in SAID), *SAID),
     reference=RIGHT,
     passages=_CONTEXTS,
     gold=("reference_contexts", "context"),
@@ -48,7 +48,7 @@ def _marks_rag(fields: Mapping[str, Any]) -> bool:
     telling = _TELLING & {*fields}
     if telling == {"user_input"} and {*RATED} & {*fields}:
         return False  # ratings, which name their question by its text
-    return bool(telling) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
+    return bool(telling) or bool({*REFERENCES} & {*fields} and {"response", "answer"} & {*fields})
 
 
 def _passages_in(fields: Mapping[str, Any]) -> str | None:
@@ -62,6 +62,8 @@ def _passages_in(fields: Mapping[str, Any]) -> str | None:
 
 def _are_passages(name: str, items: Iterable[Any]) -> bool:
     first = next(iter(items))
+    if isinstance(first, list | tuple) and not is_scored(first):
+        return False
     if isinstance(first, str):
         # Ids hold no white space, texts do; deepeval has expected texts under "context".
         return name != "context" and any(len(item.split()) > 1 for item in items if isinstance(item, str))

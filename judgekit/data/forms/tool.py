@@ -94,7 +94,7 @@ class Tool:
             ("query", "doc", "run", "qrels", "answer"),
             marks=marks or partial(_tells, self),
             nested=True,
-            options=tuple(self.options),
+            options=("run", *(("passages",) if self.passages else ()), *self.options),
             lists=tuple(dict.fromkeys(lists)),
             narrows=partial(_kinds, self),
             example=self.example,
@@ -215,6 +215,9 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
         if own is None:
             own = known.get(str(text), content_id(title, str(text)))
         golden[own if isinstance(own, tuple) else str(own)] = 1
+    asked = object_in(held.get("question"))
+    if asked is not None:
+        raise ValueError(f"{paths['question']!r} is an object ({', '.join(map(str, asked))[:60]}), and no question")
     answer = None if "failed" in paths else held.get("answer")
     entry = {"query_id": _id(held.get("id")), "question": held.get("question"), "answer": answer}
     if "reference" in held:
@@ -279,7 +282,9 @@ def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     """Return what becomes of the columns of a record: what each is taken for, and "" of those that are left."""
     taken: dict[str, str] = {}
     for key, path in _paths(tool, fields).items():
-        taken[path if isinstance(path, str) else path.__name__.strip("_")] = _ROLES[key]
+        name = path if isinstance(path, str) else path.__name__.strip("_")
+        alone = key == "passages" and isinstance(_seen(fields, path), str) and not listed_in(_seen(fields, path))
+        taken[name] = "one passage, since it is no list" if alone else _ROLES[key]
     taken |= {path: _ROLES["failed"] for path in tool.failed if isinstance(path, str) and path in fields}
     for name in _names(fields, tool.scores):
         if name in taken or any(path.startswith((f"{name}.", f"{name}[")) for path in taken):
