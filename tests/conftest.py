@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from judgekit.experiment import trust
+from judgekit.registry import register
 from tests.servers import fault_server
 from tests.small import folder, judgekit
 
@@ -77,7 +78,8 @@ def untrusting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _isolated(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's cache, keys or terminal settings."""
+    """No test reads or writes the user's cache, keys or terminal settings, or leaves forms of data behind."""
+    monkeypatch.setattr(register, "forms", {**register.forms})
     monkeypatch.setenv("JUDGEKIT_CACHE", str(next(_caches)))
     monkeypatch.setenv("COLUMNS", "160")
     for name in ("OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR"):
