@@ -54,6 +54,7 @@ def pages() -> dict[Path, str]:
         sections.constructed(found),
         sections.judged_by_people(),
         sections.little(found),
+        small_model.replies(),
         sections.collections(),
         [
             "## Sources",

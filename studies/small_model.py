@@ -313,7 +313,6 @@ def place() -> Iterator[str]:
         f" {page.plain(read.small, 2)}, that of Gemma 3 270M, a base model with four examples,"
         f" {page.plain(read.base, 2)}.",
     )
-    yield _hardly_varying()
     head = ["labels", "answers", *(f"{run}: tau-b/rho" for run in judged.RUNS), "all", "within"]
     rows = [
         (labeling, NAMES[answers], *(_two(cells, labeling, run) for run in judged.RUNS), *_ends(cells, labeling))
@@ -325,19 +324,34 @@ def place() -> Iterator[str]:
     yield page.table(head, rows)
     within = "containment", "within-query", "all", "tau_b"
     differing = " and ".join(str(found[answers, "readers"][within].questions) for answers in ANSWERS)
+    questions, few = _asked()
+    yield (
+        f"First {questions} of 1,200 questions ({few} for judges), nDCG@5, *contains*, top 5. *Own* is agreement with"
+        f" the model's answer from five passages. *Within* compares the runs of a question, on up to {differing}"
+        " questions. `studies/tables.md` says what the judges replied. More questions or a larger model could overturn"
+        " this. `make study-judged LOCAL=1` makes the table from published replies in minutes; `LIMIT=150` installs"
+        " model and server."
+    )
+
+
+def _asked() -> tuple[int, int]:
+    """Return the number of questions of eRAG and of the judges."""
     questions, few = (len({query for query, _ in _labels(name)}) for name in ("eRAG", "judge"))
-    replies = kept.read(kept.REPLIES).values()
+    return questions, few
+
+
+def replies() -> Iterator[str]:
+    """Yield what the small model replied, and what that took."""
+    yield "## LLM labels of the small model"
+    yield _hardly_varying()
+    kept_replies = kept.read(kept.REPLIES).values()
     prompt, completion = (
-        sum(int(reply["usage"][f"{name}_tokens"]) for reply in replies) for name in ("prompt", "completion")
+        sum(int(reply["usage"][f"{name}_tokens"]) for reply in kept_replies) for name in ("prompt", "completion")
     )
     yield (
-        f"First {questions} of 1,200 questions ({few} for judges), nDCG@5, *contains*, top 5, 4 bits, llama-server"
-        " b10434. *Own* is agreement with the model's answer from five passages. *Within* compares the runs of a"
-        f" question, on up to {differing} questions. Without log-probabilities it took"
-        f" {len(replies):,} requests, {prompt / 1e6:.1f} million prompt tokens and {completion / 1e6:.1f} million of"
-        " replies; 25 questions took 17 minutes of a shared core. More questions or a larger model could"
-        " overturn this. `make study-judged LOCAL=1` makes the table from published replies in minutes; `LIMIT=150`"
-        " installs model and server."
+        f"Weights have 4 bits, the server is llama-server b10434. Without log-probabilities it took"
+        f" {len(kept_replies):,} requests, {prompt / 1e6:.1f} million prompt tokens and {completion / 1e6:.1f} million"
+        " of replies; 25 questions took 17 minutes of a shared core."
     )
 
 
