@@ -23,6 +23,7 @@ from judgekit.data.columns import (
     NOT_PLAIN,
     Pairs,
     TextTable,
+    keep_freed_memory,
     pairs_of,
     parquet_batches,
     parquet_pairs,
@@ -243,6 +244,7 @@ class Columns(NamedTuple):
 
 def by_columns(place: Located, kind: str) -> Columns | None:
     """Return where the columns of a run or of qrels stand; None where records have to be read."""
+    keep_freed_memory()
     path, spec = place
     if spec.name not in ("auto", "csv", "tsv", "trec", "parquet") or "quote" in dict(spec.params):
         return None

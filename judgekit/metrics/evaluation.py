@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
 from judgekit.data.checks import disjoint
+from judgekit.data.columns import keep_freed_memory
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Ties
@@ -54,7 +54,7 @@ def evaluate(
     docs: Docs | None = None,
 ) -> Evaluation:
     """Score runs with labelings; `judgekit.score` says what the options mean."""
-    _keep_freed_memory()
+    keep_freed_memory()
     parsed = parse_measures(measures)
     _check_choice("missing", missing, get_args(Missing))
     _check_choice("unjudged", unjudged, get_args(Unjudged))
@@ -84,16 +84,6 @@ def evaluate(
             if why := _unbounded(measure):
                 raise UsageError(why)
     return scoring.evaluation()
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Have the allocator keep what is freed for the next array."""
-    # From when a block this large was freed, glibc does so (mallopt(3) on its dynamic thresholds), rather than give
-    # memory back and fetch it anew page by page, a sixth of the time of scoring a run of 200,000 rows again. Nothing is
-    # written into the block, so that it costs nothing; other allocators take no notice. Not at import: whoever only
-    # imports judgekit keeps thresholds of their own.
-    np.empty((32 << 20) - 8192, np.uint8)
 
 
 def _check_choice(option: str, given: str, choices: tuple[str, ...]) -> None:

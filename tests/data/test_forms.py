@@ -24,6 +24,7 @@ from judgekit.data.documents import Doc
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
 from judgekit.data.forms import content_id
+from judgekit.data.forms.delimited import commented
 from judgekit.data.forms.own import FORMS
 from judgekit.data.frames import as_docs, as_queries, as_runs
 from judgekit.data.readers import read_docs, read_queries
@@ -865,3 +866,24 @@ def test_a_grade_that_is_null_must_be_a_number(tmp_path):
     path = put(tmp_path, lines({"query_id": "q", "doc_id": "d", "relevance": None}))
     with pytest.raises(DataError, match="line 1: 'relevance' must be a number, not null"):
         read_qrels(path)
+
+
+@given(
+    st.lists(st.sampled_from([b"# text", b"#q 0 d 1", b"q Q0 d 1 0.5 t", b"", b" ", b"\xc2\xa0", b"\xff"]), max_size=6)
+)
+def test_comments_in_front_of_rows_are_counted(rows: list[bytes]) -> None:
+    texts = [row.decode(errors="replace") for row in rows]
+    plain = [bool(row.strip()) and not (row.startswith("#") and len(row.split()) != 4) for row in texts]
+    assert commented(b"\n".join(rows)) == (plain.index(True) if True in plain else 0)
+
+
+def test_of_a_file_without_comments_the_beginning_is_not_looked_through() -> None:
+    class Counted(bytes):
+        decoded = 0
+
+        def decode(self, *args: str, **options: str) -> str:
+            Counted.decoded += 1
+            return super().decode(*args, **options)
+
+    assert commented(Counted(b"q Q0 d 1 0.5 t\n" * 3000)) == 0
+    assert Counted.decoded == 0

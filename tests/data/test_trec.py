@@ -3,7 +3,10 @@
 import csv
 import json
 import os
+import platform
 import re
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -294,3 +297,20 @@ def test_what_people_were_asked_stands_beside_their_qrels(tmp_path: Path) -> Non
         path.write_text(good.replace(old, new, 1))
         with pytest.raises(DataError, match="does not list the questions that people were asked"):
             Asked.beside(tmp_path / "x.qrels")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has thresholds of its own")
+def test_memory_is_not_fetched_anew_for_each_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("".join(f"q{row // 1000} Q0 doc{row} 1 {-row} run\n" for row in range(50_000)))
+    code = """
+import resource, sys
+from judgekit.data.trec import read_run
+for _ in range(5):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    read_run(sys.argv[1])
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True)
+    # Pages of 4 kB; a file has 1.5 MB, and its columns about as much.
+    assert min(map(int, done.stdout.split()[2:])) < 100

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +56,8 @@ def _is_trec(beginning: Beginning) -> bool:
 
 def commented(start: bytes) -> int:
     """Return how many lines of comments a file begins with, which ir_metadata and TIRA write in front of runs."""
+    if b"!" <= start[:1] <= b"~" and not start.startswith(b"#"):
+        return 0  # as nearly always, and there may be a thousand rows
     rows = start.decode(errors="replace").split("\n")
     return next((number for number, row in enumerate(rows) if row.strip() and not _is_comment(row)), 0)
 
@@ -76,9 +79,8 @@ def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
     # The last row that was looked at is perhaps only a part of one.
     if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
         rows.pop()
-    rows = [row for row in rows if row.strip()]
-    separators = [delimiter or ("\t" if "\t" in row else None) for row in rows[:_LOOKED_AT]]
-    return [row.split(separator) for row, separator in zip(rows, separators, strict=False)]
+    first = islice(filter(str.strip, rows), _LOOKED_AT)
+    return [row.split(delimiter or ("\t" if "\t" in row else None)) for row in first]
 
 
 def subtopics(beginning: Beginning) -> int:
