@@ -82,6 +82,15 @@ def runs(folder: Path, scale: float) -> None:
             qrels.writelines(f"{query} 0 D{doc:07d} {rng.randrange(3)}\n" for doc in rng.sample(range(1_000_000), 200))
 
 
+def long_run(folder: Path, scale: float) -> None:
+    """Write a run of 1,000 documents for each of 2,000 questions, in order."""
+    rng = random.Random(1)
+    with (folder / "run.trec").open("w") as run:
+        for query in range(int(2000 * scale) or 1):
+            for rank, doc in enumerate(rng.sample(range(1_000_000), 1000)):
+                run.write(f"{query} Q0 D{doc:07d} {rank} {1000 - rank + rng.random():.4f} run\n")
+
+
 def scores(folder: Path, scale: float) -> None:
     """Write scores of six labelings and quality: 500 questions, twelve runs."""
     rng = random.Random(1)
@@ -133,6 +142,11 @@ WORKS = {
         "reading a million rows of runs",
         runs,
         "from judgekit.data.trec import read_run\nbegin()\nfor number in range(10):\n    read_run(f'run{number}.trec')",
+    ),
+    "run": Work(
+        "reading a run of two million rows, in order",
+        long_run,
+        "from judgekit.data.trec import read_run\nbegin()\nread_run('run.trec')",
     ),
     "score": Work(
         "scoring runs from files",

@@ -12,11 +12,14 @@ folder is yours to delete.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,6 +116,37 @@ def carry_out(name: str, folder: Path) -> None:
     seconds, spent = time.monotonic() - begun, used.ru_utime + used.ru_stime
     state = "" if status == 0 else f", exit {os.waitstatus_to_exitcode(status)}"
     print(f"{name}: {seconds:,.0f} s, processor {spent:,.0f} s, {used.ru_maxrss / 1024:,.0f} MiB{state}", flush=True)
+
+
+SCORED = """
+import json, sys, time
+from hashlib import sha256
+from benchmarks.metrics_speed import peak_memory
+from judgekit.data import parts, trec
+from judgekit.metrics import evaluate
+run, qrels, parts.MEMORY_LIMIT = sys.argv[1], sys.argv[2], int(sys.argv[3])
+began = time.process_time()
+found = evaluate(parts.read_runs({"run": run}), [trec.read_qrels(qrels)], "nDCG@10 AP RR@10 R@100")
+print(json.dumps([time.process_time() - began, peak_memory(), sha256(found.values.tobytes()).hexdigest()]))
+"""
+
+
+class Scored(NamedTuple):
+    """What scoring a run took, in a process of its own."""
+
+    seconds: float
+    peak: float
+    """MiB."""
+    values: str
+    """A hash of all values."""
+
+
+def scored(folder: Path, limit: int) -> Scored:
+    """Score the run of a folder, read in parts if its file has more bytes than the limit."""
+    files = [str(folder / "run0.trec"), str(folder / "judgments.qrels")]
+    command = [sys.executable, "-c", SCORED, *files, str(limit)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Scored(*json.loads(done.stdout))
 
 
 def main() -> None:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import collection, label_memory
+from benchmarks import collection, label_memory, scale
 from benchmarks.metrics_speed import OURS, TOOLS, compare, cpu, make
 
 pytestmark = pytest.mark.bench
@@ -80,6 +81,18 @@ def test_a_pair_takes_little_memory_while_it_is_labelled(say: Callable[[str], No
     say(f"{many:,} pairs, and each further one: {stages}")
     assert max(slope["read"], slope["label"]) <= 100
     assert slope["write"] <= 300  # it holds blocks of rows, which these sizes do not fill yet: 150 from a million on
+
+
+def test_a_run_in_parts_takes_the_time_of_one_piece_and_less_memory(tmp_path: Path, say: Callable[[str], None]) -> None:
+    scale.lists(tmp_path, 1, 5000, 1_000_000, np.random.default_rng(1))
+    turns = [(scale.scored(tmp_path, 0), scale.scored(tmp_path, 1 << 40)) for _ in range(3)]
+    parts, whole = (min(turn[which].seconds for turn in turns) for which in (0, 1))
+    in_parts, at_once = turns[0]
+    memory = f"{in_parts.peak:.0f} MiB for {at_once.peak:.0f}"
+    say(f"5,000,000 rows of a run scored in parts: {parts:.2f} s, {parts / whole:.2f} x one piece, {memory}")
+    assert in_parts.values == at_once.values
+    assert parts <= 1.5 * whole
+    assert in_parts.peak <= at_once.peak
 
 
 def test_help_and_import_answer_at_once(say: Callable[[str], None]) -> None:
