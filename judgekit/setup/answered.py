@@ -114,7 +114,8 @@ class _Look:
         for file in self.files.of("ratings"):
             if not file.taken or file.nested:
                 part = self._part(file, "ratings", "ratings of answers")
-                parts += [] if part is None else [part]
+                if part is not None:
+                    parts.append(part)
         return parts
 
     def answers(self) -> list[_Part]:
@@ -125,7 +126,8 @@ class _Look:
                 file.leave(f"{', '.join(part.file.name for part in parts)} has the answers of all runs")
                 continue
             part = self._part(file, "answer", "answers of your application", parts)
-            parts += [] if part is None else [part]
+            if part is not None:
+                parts.append(part)
         return parts
 
     def beside_ratings(self) -> list[_Part]:
@@ -136,7 +138,8 @@ class _Look:
                 file.leave("the outcome is people's ratings, and there are no reference answers to compare with")
                 continue
             part = self._part(file, "answer", "answers of your application", parts)
-            parts += [] if part is None else [part]
+            if part is not None:
+                parts.append(part)
         return parts
 
     def _of_answers(self) -> list[Input]:
