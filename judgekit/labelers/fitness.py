@@ -50,6 +50,17 @@ class RunOrder(NamedTuple):
     runs: int
     measure: str
 
+    @property
+    def told(self) -> str:
+        """What it is, as a sentence; without a tau-b where either side gives all runs the same score."""
+        what = f"The order of {self.runs} runs by {self.measure}"
+        if np.isnan(self.tau):
+            return f"{what} has no tau-b: the judge's labels or people's give all runs the same score."
+        return (
+            f"{what}: tau-b {self.tau:.2f} with that by people's labels, {self.low:.2f} to {self.high:.2f} over"
+            " resampled questions."
+        )
+
 
 @dataclass(frozen=True)
 class Fitness:
@@ -102,14 +113,14 @@ class Fitness:
             yield "None of its replies could be read, so that nothing is known of its verdicts."
         for name, (value, low, high) in self.agreement.items():
             ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
-            yield f"{name.capitalize()} with people: {value:.2f}{ends}."
+            if np.isnan(value):
+                yield f"There is no {name}: all labels of these pairs are the same."
+            else:
+                yield f"{name.capitalize()} with people: {value:.2f}{ends}."
         if self.yes.of and not self.agreement and not self.other.of:
             yield "There is no kappa: people did not judge any of these pairs not relevant."
         if self.order is not None:
-            yield (
-                f"The order of {self.order.runs} runs by {self.order.measure}: tau-b {self.order.tau:.2f} with that by"
-                f" people's labels, {self.order.low:.2f} to {self.order.high:.2f} over resampled questions."
-            )
+            yield self.order.told
         if self.per_1000:
             told = [
                 f"{value:,.6g} {name}" if name == "money" else f"{value:,.0f} {name.replace('_', ' ')}"
@@ -128,11 +139,11 @@ class Fitness:
         if not self.other.of and self.yes.of:
             parts.append(f"{self.yes.called / self.yes.of:.0%} of all pairs")
         said = [f"it calls {' and '.join(parts)} relevant"] if parts else ["no reply could be read"]
-        if "kappa" in self.agreement:
-            value, low, high = self.agreement["kappa"]
+        value, low, high = self.agreement.get("kappa", (math.nan, math.nan, math.nan))
+        if not np.isnan(value):
             ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
             said.append(f"kappa with people is {value:.2f}{ends}")
-        if self.order is not None:
+        if self.order is not None and not np.isnan(self.order.tau):
             said.append(f"tau-b of the order of {self.order.runs} runs is {self.order.tau:.2f}")
         return f"a test on {self.pairs:,} pairs of {self.questions:,} questions ({file}): {', '.join(said)}"
 

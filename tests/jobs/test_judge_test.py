@@ -162,6 +162,24 @@ def test_the_command_writes_a_card(judgekit: Judgekit, folder: Path) -> None:
     assert (folder / "card.json.manifest.json").exists()
 
 
+def test_what_is_undefined_is_said_in_words(folder: Path) -> None:
+    # Two runs with the same lists have the same scores under any labels.
+    twin = {"good": folder / RUNS["good"], "twin": folder / RUNS["good"]}
+    found = on_small(folder, MockTransport(), runs=twin)
+    said = " ".join(found.lines)
+    assert "nan" not in said
+    assert "The order of 2 runs by nDCG@5 has no tau-b: the judge's labels or people's give all runs the same" in said
+    assert "tau-b" not in found.cited("card.json")
+    alike = replace(found, agreement={"kappa": (np.nan,) * 3, "alpha": (0.5, np.nan, np.nan)})
+    said = " ".join(alike.lines)
+    assert "There is no kappa: all labels of these pairs are the same. Alpha with people: 0.50." in said
+    assert "kappa" not in alike.cited("card.json")
+    write_card(found, folder / "twin.json")
+    kept = read_card(folder / "twin.json").order
+    assert kept is not None
+    assert np.isnan(kept.tau)
+
+
 def test_a_card_is_cited_where_the_judge_labels(judgekit: Judgekit, folder: Path) -> None:
     fitness = on_small(folder, MockTransport())
     write_card(fitness, folder / "card.json")
