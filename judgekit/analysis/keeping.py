@@ -82,10 +82,11 @@ def keeping(case: Case) -> Iterator[Claim]:
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
     if further is not None and not buy:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
-        said = f"For a new run, answer its questions: that costs {more} than labels."
+        said = f"For a new run, answer its questions: that costs {more} than labelling it."
         if further.pays_below >= 1:
             fewer = rounded(further.pays_below, down=True)
-            said += f" If it needs fewer than about {fewer:,} new labels, label it instead: that is clearly cheaper."
+            said += f" Label it instead if fewer than about {fewer:,} of its passages have no label yet: that is"
+            said += " clearly cheaper."
         yield Claim("answer instead", said, kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 

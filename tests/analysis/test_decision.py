@@ -370,13 +370,13 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [30.0, 36.0]},
             "Keep the labels",
-            "that costs no more than labels. If it needs fewer than about 130 new labels, label it instead",
+            "that costs no more than labelling it. Label it instead if fewer than about 130 of its",
             "4.68 to answer (39 new answers), or 4.80 to label",
         ),
         (
             {"money": [30.0, 42.67]},
             "Keep the labels",
-            "that costs hardly more than labels. If it needs",
+            "that costs hardly more than labelling it. Label it",
             "5.55 to answer (39 new answers), or 4.80 to label",
         ),
         (
@@ -388,7 +388,7 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [9000.0, 4.0]},
             "Keep the labels",
-            "that costs no more than labels.",
+            "that costs no more than labelling it.",
             "0.52 to answer (39 new answers), or 1,440 to",
         ),
         (
@@ -435,7 +435,8 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     background = Background(costs=CHEAP, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
     assert (
-        "For a new run, answer its questions: that costs no more than labels. If it needs fewer than" in lines["Keep"]
+        "For a new run, answer its questions: that costs no more than labelling it. Label it instead if fewer than"
+        in lines["Keep"]
     )
     assert " To save requests, keep other instead, also for new runs: it needs fewer requests, and " in lines["Keep"]
 

@@ -13,7 +13,7 @@ def test_which_run_and_which_labels(demo: RunResult) -> None:
         "Keep the labels of erag that you have: erag follows the answers of this model most closely, with r = .44 (.2"
     )
     assert (
-        ". For a new run, answer its questions: that costs no more than labels. If it needs fewer than "
+        ". For a new run, answer its questions: that costs no more than labelling it. Label it instead if fewer "
         in lines["Keep"]
     )
     assert "containment needs no requests, but its r is .08 lower (-.0" in lines["Keep"]
