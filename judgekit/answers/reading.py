@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from judgekit.answers.text import trimmed
@@ -46,6 +47,8 @@ _EDGES: Final = ' \t\r\n.,;:!?…。！？،؟।"“”„«»()[]*_~`#>-–—
 _APOSTROPHES: Final = str.maketrans("", "", "'’‘ʼ`")
 _LABEL: Final = re.compile(r"(?:the )?(?:final )?answer(?: is|:|$)[\s*]*")
 
+_REMEMBERED: Final = 1024
+"""Short replies that are remembered with what was read of them."""
 _SEEN: Final = 200
 _HINT: Final = re.compile(
     r"\b(?:unknown|unclear|unsure|unanswerable|undetermined|unspecified|unable|insufficient|sorry"
@@ -87,15 +90,30 @@ def read_answer(outcome: Outcome, output: Output, thinks: bool = False) -> Answe
     raw = "" if isinstance(outcome, Failure) else outcome.text or outcome.refusal or ""
     if isinstance(reply, Unread):
         return Answer("", reply.status, raw, reply.reason)
+    if output.type == "short":
+        return _short_reply(raw, output.abstain)
     text = trimmed(without_reasoning(raw))
     if not text:
-        return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
+        return _empty(raw)
     if output.type == "class":
         return _class_answer(raw, output, thinks)
-    answer = trimmed(short_answer(text)) if output.type == "short" else text
+    return stated(text, raw, output.abstain)
+
+
+@lru_cache(_REMEMBERED)
+def _short_reply(raw: str, abstain: str) -> Answer:
+    """Read a short answer. The last ones are remembered: of most documents alone a model says the same few things."""
+    text = trimmed(without_reasoning(raw))
+    if not text:
+        return _empty(raw)
+    answer = trimmed(short_answer(text))
     if not answer:
         return Answer("", Status.UNPARSED, raw, "the reply announces an answer but gives none")
-    return stated(answer, raw, output.abstain)
+    return stated(answer, raw, abstain)
+
+
+def _empty(raw: str) -> Answer:
+    return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
 
 
 def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:

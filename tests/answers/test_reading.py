@@ -2,11 +2,13 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
+from judgekit.answers import reading
 from judgekit.answers.reading import Answer, abstains, read_answer, seems_to_abstain, short_answer, stated
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Output, load_prompt
@@ -153,3 +155,18 @@ def test_a_leaked_token_that_ends_the_turn_is_no_part_of_an_answer(token: str) -
     assert read(f"SUPPORTS{token}", CLASS).text == "SUPPORTS"
     assert read(f"{token} is a token").text == f"{token} is a token".strip()
     assert read(token).status is Status.UNPARSED
+
+
+def test_a_short_reply_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_texts = []
+
+    def counted(text: str) -> str:
+        read_texts.append(text)
+        return short_answer(text)
+
+    monkeypatch.setattr(reading, "short_answer", counted)
+    other = replace(SHORT, abstain="no idea")
+    said = [read(f"Answer: {word} (twice)", output) for word in ("one", "two", "one") for output in (SHORT, other)]
+    assert len(read_texts) == 4  # what an abstention is differs between prompts
+    assert [answer.text for answer in said[::2]] == ["one (twice)", "two (twice)", "one (twice)"]
+    assert read("no idea, twice", other) != read("no idea, twice", SHORT)
