@@ -84,11 +84,13 @@ def _count(value: Any) -> int | None:
 
 def _share(usage: Mapping[str, Any], details: str, name: str, beside: str) -> int | None:
     """Return a part of the tokens, which some servers state in a field of details and some beside it; never 0."""
-    if details in usage:
-        stated = _count(at(usage[details], name))
+    parts = usage.get(details)  # null where a server counts none, as many do
+    if parts:
+        stated = _count(at(parts, name))
         if stated:
             return stated
-    return _count(usage[beside]) or None if beside in usage else None
+    alone = usage.get(beside)
+    return (_count(alone) or None) if alone else None
 
 
 def _says(body: Any) -> bool:
