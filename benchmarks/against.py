@@ -3,7 +3,8 @@
     python -m benchmarks.against REF [WORK …] [--turns N] [--scale X]
 
 The other commit is unpacked beside, and runs with the same Python and the same packages. Each turn is a process of its
-own; seconds are its processor time, from after the imports where the work says so. The ratio is of medians.
+own; seconds are its processor time, from after the imports where the work says so, and MiB its peak. Ratios are of the
+least seconds, which other work on the machine disturbs least, and of the medians of memory.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from statistics import median
@@ -40,15 +42,20 @@ class Work:
     code: str
 
 
+class Unable(Exception):
+    """A commit cannot do a work."""
+
+
 TIMED = """
-import json, sys, tempfile, time
+import json, resource, sys, tempfile, time
 new = tempfile.mkdtemp(dir=".")
 started = 0.0
 def begin():
     global started
     started = time.process_time()
 {code}
-print(json.dumps(time.process_time() - started))
+seconds = time.process_time() - started
+print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 """
 
 
@@ -91,24 +98,35 @@ def long_run(folder: Path, scale: float) -> None:
                 run.write(f"{query} Q0 D{doc:07d} {rank} {1000 - rank + rng.random():.4f} run\n")
 
 
-def scores(folder: Path, scale: float) -> None:
-    """Write scores of six labelings and quality: 500 questions, twelve runs."""
+def scores(folder: Path, scale: float, *, queries: int = 500, runs: int = 12, missing: float = 0.0) -> None:
+    """Write scores of six labelings, of which a share is missing, and quality."""
     rng = random.Random(1)
     with (folder / "scores.csv").open("w") as table, (folder / "quality.csv").open("w") as quality:
         table.write("labeling,run,measure,query_id,value\n")
         quality.write("run,depth,model,query_id,metric,value,answer,status\n")
-        for query in range(int(500 * scale)):
-            for run in range(12):
-                good = rng.random() < 0.4 + run / 50
+        for query in range(int(queries * scale)):
+            for run in range(runs):
+                good = rng.random() < 0.4 + run / runs / 4
                 quality.write(f"r{run},5,m,q{query},em,{float(good)},x,ok\n")
                 for labeling in range(6):
                     value = round(min(1, max(0, 0.4 * good + rng.random() * 0.6)), 3)
-                    table.write(f"l{labeling},r{run},nDCG@5,q{query},{value}\n")
+                    if rng.random() >= missing:
+                        table.write(f"l{labeling},r{run},nDCG@5,q{query},{value}\n")
 
 
 def nothing(folder: Path, scale: float) -> None:
     """Write nothing."""
 
+
+COMPARE = """
+import judgekit as jk
+from judgekit.data.files import read_table
+from judgekit.data.tables import QUALITY, SCORES
+jk.compare
+tables = read_table(SCORES, 'scores.csv'), read_table(QUALITY, 'quality.csv')
+begin()
+jk.compare(*tables, jk.Rules(primary='nDCG@5', resamples={resamples}), outcome='em')
+"""
 
 COMMAND = """
 from judgekit.cli import main
@@ -157,10 +175,17 @@ WORKS = {
     "compare": Work(
         "comparing six labelings over twelve runs",
         scores,
-        "import judgekit as jk\nfrom judgekit.data.files import read_table\n"
-        "from judgekit.data.tables import QUALITY, SCORES\njk.compare\nbegin()\n"
-        "jk.compare(read_table(SCORES, 'scores.csv'), read_table(QUALITY, 'quality.csv'),"
-        " jk.Rules(primary='nDCG@5', resamples=300), outcome='em')",
+        COMPARE.format(resamples=300),
+    ),
+    "compare-large": Work(
+        "the same over 60 runs and 2,000 questions",
+        partial(scores, queries=2000, runs=60),
+        COMPARE.format(resamples=1000),
+    ),
+    "compare-missing": Work(
+        "the same, 2 % of the scores missing",
+        partial(scores, missing=0.02),
+        COMPARE.format(resamples=300),
     ),
     "help": Work(
         "`judgekit --help`",
@@ -193,8 +218,8 @@ def unpack(ref: str, folder: Path) -> Path:
     return folder
 
 
-def turn(tree: Path, folder: Path, code: str) -> float:
-    """Return the seconds of one turn in a process of its own."""
+def turn(tree: Path, folder: Path, code: str) -> tuple[float, float]:
+    """Return the seconds and the MiB of one turn in a process of its own."""
     # Compiled modules are kept, as in an installation, else each turn would compile what it imports.
     compiled = folder.parent.parent / "compiled"
     environment = {**os.environ, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
@@ -203,8 +228,11 @@ def turn(tree: Path, folder: Path, code: str) -> float:
         [sys.executable, "-c", TIMED.format(code=code)], cwd=folder, env=environment, capture_output=True, text=True
     )
     if done.returncode:
-        raise SystemExit(f"{tree}: {done.stderr[-2000:]}")
-    return float(json.loads(done.stdout.splitlines()[-1]))
+        # An older release may lack what the work asks of it.
+        said = done.stderr.strip().splitlines()
+        raise Unable(f"{tree.name}: {said[-1] if said else 'it failed'}")
+    seconds, mib = json.loads(done.stdout.splitlines()[-1])
+    return float(seconds), float(mib)
 
 
 def main() -> None:
@@ -217,22 +245,28 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         other = unpack(asked.ref, Path(place, "other"))
-        print(f"{'work':44} {'here':>8} {asked.ref[:8]:>8}  ratio")
+        print(f"{'work':44} {'here':>8} {asked.ref[:8]:>8}  ratio  {'here':>8} {asked.ref[:8]:>8}  ratio")
         for name in asked.works or WORKS:
             work = WORKS[name]
             folders = {tree: Path(place, name, tree.name) for tree in (HERE, other)}
             for folder in folders.values():
                 folder.mkdir(parents=True)
                 work.make(folder, asked.scale)
-            times: dict[Path, list[float]] = {tree: [] for tree in folders}
-            for number in range(asked.turns + 1):
-                for tree, folder in folders.items():
-                    seconds = turn(tree, folder, work.code)
-                    # The first turn fills caches and indexes that later ones find.
-                    if number:
-                        times[tree].append(seconds)
-            here, there = (median(times[tree]) for tree in (HERE, other))
-            print(f"{work.title:44} {here:7.2f}s {there:7.2f}s  {here / there:.2f} x", flush=True)
+            turns: dict[Path, list[tuple[float, float]]] = {tree: [] for tree in folders}
+            try:
+                for number in range(asked.turns + 1):
+                    for tree, folder in folders.items():
+                        taken = turn(tree, folder, work.code)
+                        # The first turn fills caches and indexes that later ones find.
+                        if number:
+                            turns[tree].append(taken)
+            except Unable as problem:
+                print(f"{work.title:44} not run: {problem}", flush=True)
+                continue
+            here, there = (min(seconds for seconds, _ in turns[tree]) for tree in (HERE, other))
+            ours, theirs = (median(mib for _, mib in turns[tree]) for tree in (HERE, other))
+            spent = f"{here:7.2f}s {there:7.2f}s  {here / there:.2f} x"
+            print(f"{work.title:44} {spent} {ours:5.0f} MiB {theirs:4.0f} MiB {ours / theirs:.2f} x", flush=True)
 
 
 if __name__ == "__main__":
