@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from judgekit.client.exchanges import Exchanges
 from judgekit.client.model_drift import origin
 from judgekit.client.stages import StageUnit
 from judgekit.collection import Collection
@@ -89,6 +90,7 @@ async def label_pool(
         total = sum(len(unit.docs) for unit in units)
         resolved = units
     labels: list[Label] = []
+    exchanges = Exchanges()
     origins: dict[Origin, int] = {}
     variant, otherwise = labeler.published_variant, 0
     made_by: list[int] = []  # of each label the place of its origin: a run has a few names and millions of labels
@@ -117,6 +119,8 @@ async def label_pool(
             if variant:
                 otherwise += labeler.counted_otherwise(unit, of_unit)
             labels.extend(of_unit)
+            if labeler.needs.asked:
+                exchanges.add(outcomes, len(of_unit))
             made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(of_unit)
             if len(labels) >= _KEPT:
                 kept.add(rows())
@@ -128,6 +132,8 @@ async def label_pool(
     if not any(map(any, origins)):
         table = table.drop_columns(list(_ORIGIN))
     labeling = Labeling(name, labeler.scale, table)
+    if labeler.needs.asked:
+        labeling.row_replies = exchanges.table()
     amount = session.usage(f"label {name}").standalone
     labeling.made = labels_record(labeler.needs, amount, len(collection.queries), total, collection.depth)
     return labeling

@@ -542,6 +542,7 @@ class Attempt:
             time=time.time(),
             seconds=reply.seconds,
         )
+        reply.stored_at = self.record.time
         self._client.answered()
         self._client.warnings.look(request, sent, reply, body)
 

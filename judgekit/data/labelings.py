@@ -34,7 +34,7 @@ from judgekit.data.columns import (
     strings,
     take,
 )
-from judgekit.data.tables import ALL, LABELS, Status, Table
+from judgekit.data.tables import ALL, LABELS, REPLIES, Status, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.notebook import NotebookRepr
 
@@ -267,10 +267,13 @@ class Labeling(NotebookRepr):
     Attributes:
         name: how the labeling is called in tables (the labeler's spelling by default).
         scale: the declared scale.
-        declared: whether somebody declared the scale; False where a reader took the largest grade seen.
-        made: how the labels came about, where that is known (`judgekit.labelers.made`).
-        subtopics: how many subtopics of one query column 2 of the file names, which no measure tells apart, or 0.
-        below: how many grades are negative under a scale that was declared from 0 on.
+        declared: whether the scale was declared; False if a reader took the largest grade seen.
+        made: how the labels were made, if known (`judgekit.labelers.made`).
+        row_replies: what the replies behind each row took, with the columns of `judgekit.client.exchanges.Exchange`;
+            None where nobody was asked.
+        subtopics: the largest number of subtopics of a query in column 2 of the file, or 0; no measure tells them
+            apart.
+        below: number of negative grades under a scale declared from 0.
         row_queries: the distinct query ids in order of appearance.
         row_codes: index into ``row_queries`` per row, shape (N,).
         row_docs: doc id per row as Arrow strings, shape (N,).
@@ -322,6 +325,7 @@ class Labeling(NotebookRepr):
                 scale = Scale.of_grades(labels[obtained & ~np.isnan(labels)])
             except DataError as error:
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
+        self.row_replies: pa.Table | None = None
         self.made: dict[str, Any] = {}
         self.below = 0
         self.subtopics = 0
@@ -392,6 +396,14 @@ class Labeling(NotebookRepr):
         if further:
             labels = labels.join(gather(self._further.select(further), rows).to_pandas())
         return labels
+    def replies(self) -> pd.DataFrame:
+        """Return a `REPLIES` table of the labels that come from replies, sorted by query, then doc."""
+        if self.row_replies is None:
+            return REPLIES.empty()
+        taken = gather(self.row_replies, self._sorted).to_pandas()
+        rows = self._frame(self._sorted, ("query_id", "doc_id")).join(taken)
+        return REPLIES.check(rows[rows["requests"].notna()].assign(labeling=self.name).reset_index(drop=True))
+
 
     def columns(self, rows: Ints, *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""

@@ -346,6 +346,21 @@ LABELS: Final = Table(
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
     {"raw": "str", "reason": "str", "reply_model": "str", "fingerprint": "str", **SPAN, "evidence": "str"},
 )
+REPLIES: Final = Table(
+    "replies",
+    {
+        "labeling": "name",
+        "query_id": "id",
+        "doc_id": "id",
+        "requests": "int",
+        "prompt_tokens": "float",
+        "completion_tokens": "float",
+        "seconds": "float",
+        "stored_at": "float",
+    },
+    {},
+)
+"""What the replies behind each label took, see `judgekit.client.exchanges`."""
 SAMPLE: Final = Table("sample", {"query_id": "id", "weight": "float"}, {})
 """The questions that an experiment takes, and how many questions each stands for in a mean."""
 SCORES: Final = Table(

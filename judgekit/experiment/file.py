@@ -546,6 +546,10 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     return ConfigError(f"{in_our_words(problem['msg'])}{given}", path, key or None)
 
 
+REPLIES_FILE: Final = "replies.parquet"
+"""What the replies behind labels took, in a results folder."""
+
+
 def labels_file(name: str, end: str = ".parquet") -> str:
     """Return where the labels of a labeling lie in a results folder."""
     return f"labels/{slug(name)}{end}"

@@ -17,9 +17,9 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
-from judgekit.data.tables import LABELS, QUALITY, SCORES
+from judgekit.data.tables import LABELS, QUALITY, REPLIES, SCORES, Table
 from judgekit.errors import DataError, JudgekitError
-from judgekit.experiment.file import Config, config_of, labels_file
+from judgekit.experiment.file import REPLIES_FILE, Config, config_of, labels_file
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.results import backing
 from judgekit.experiment.run import answers_file
@@ -102,22 +102,23 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
     return results
 
 
-def _scores(folder: Path) -> pd.DataFrame | None:
-    """Return the scores of a run; None where they are gone or were changed after it: pages do without their figure."""
-    path = folder / "scores.parquet"
+def _unchanged(table: Table, path: Path) -> pd.DataFrame | None:
+    """Return a table of a run; None if it is gone or was changed after the run: pages do without what it shows."""
+    folder = path.parent
     if not path.exists():
         return None
     made = json.loads((folder / MANIFEST).read_bytes())["results"]
     if made.get(path.name) != sources({path.name: path})[path.name].sha256:
         return None
-    return read_table(SCORES, path)
+    return read_table(table, path)
 
 
 def backing_of(folder: Path, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: nothing, with the reason, where data are gone."""
     try:
         opened = read_results(folder)
-        whole = backing(*opened, _scores(folder))
+        scores = _unchanged(SCORES, folder / "scores.parquet")
+        whole = backing(*opened, scores, _unchanged(REPLIES, folder / REPLIES_FILE))
     except JudgekitError as problem:
         return Backing({}, None, texts=texts, absent=f"Questions are not shown: {problem}")
     return replace(whole, texts=texts)

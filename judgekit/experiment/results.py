@@ -30,7 +30,7 @@ from judgekit.experiment.prepare import Prepared
 from judgekit.experiment.step import State
 from judgekit.labelers.base import Labeler, Needs
 from judgekit.metrics import Evaluation
-from judgekit.report.asking import Asks
+from judgekit.report.exchange import Asks
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -47,8 +47,8 @@ from judgekit.wire.access import RECORDED_URL
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 _REPLAYED = (
-    "Replayed: what a small real model ({model}) said to these requests when they were recorded. The numbers are its"
-    " own, and larger models may rank the labelings otherwise; times are the replay's."
+    "Replayed: the recorded replies of a small real model ({model}). Larger models may rank the labelings differently;"
+    " times are those of the replay."
 )
 """What the report says first, where judgekit answered itself."""
 _RECORDED = {
@@ -358,7 +358,11 @@ def sections(state: State) -> Iterator[Section]:
 
 
 def backing(
-    prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame, scores: pd.DataFrame | None
+    prepared: Prepared,
+    labelings: Mapping[str, Labeling],
+    quality: pd.DataFrame,
+    scores: pd.DataFrame | None,
+    replies: pd.DataFrame | None,
 ) -> Backing:
     """Return what an experiment knows of each query."""
     collection = prepared.collection
@@ -372,6 +376,7 @@ def backing(
         docs=collection.docs,
         lists=lists,
         scores=scores,
+        replies=replies,
         kinds=prepared.kinds or {},
         asks=dict(_asks(prepared.labelers)),
     )

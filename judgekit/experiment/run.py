@@ -46,11 +46,19 @@ from judgekit.data.files import write_labels, write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.result_files import ResultFiles
 from judgekit.data.streams import write_atomic
-from judgekit.data.tables import ALL, QUALITY, Status
+from judgekit.data.tables import ALL, QUALITY, Status, stacked
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.experiment import results as shown
-from judgekit.experiment.file import Config, labels_file, load, located, of_another, resolved_toml
+from judgekit.experiment.file import (
+    REPLIES_FILE,
+    Config,
+    labels_file,
+    load,
+    located,
+    of_another,
+    resolved_toml,
+)
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
 from judgekit.job import Job, job
@@ -77,7 +85,8 @@ class LabelStep(Step):
         return {f"label {name}": partial(labeled, labeler) for name, labeler in prepared.labelers.items()}
 
     def files(self, prepared: Prepared) -> Iterable[str]:
-        """Return the files of all labelings."""
+        """Return the files of all labelings, and the one with what their replies took."""
+        yield REPLIES_FILE
         for name in prepared.labelers:
             yield from (labels_file(name, ".qrels"), labels_file(name))
             yield str(missing_path(labels_file(name, ".qrels")))
@@ -95,6 +104,11 @@ class LabelStep(Step):
             write_labels(labeling, state.folder / labels_file(name))
             made[name] = labeling
         state.labelings = {name: made[name] for name in labelers}
+        replies = stacked([labeling.replies() for labeling in state.labelings.values()])
+        if len(replies):
+            write_table(replies, state.folder / REPLIES_FILE)
+        else:
+            (state.folder / REPLIES_FILE).unlink(missing_ok=True)  # of an earlier run
 
 
 def answers_file(prepared: Prepared) -> str:
@@ -329,7 +343,13 @@ class ReportStep(Step):
         write_html(
             state.results,
             state.folder / "report.html",
-            shown.backing(state.prepared, state.labelings, state.quality, state.scores),
+            shown.backing(
+                state.prepared,
+                state.labelings,
+                state.quality,
+                state.scores,
+                stacked([labeling.replies() for labeling in state.labelings.values()]),
+            ),
         )
         state.progress(Event("report", 1, 1))
 
@@ -428,12 +448,12 @@ def run(
 
     Args:
         experiment: the experiment file, or what `load` returned.
-        out: folder for the results; what is there of an earlier run is replaced file by file.
-        overwrite: replace files of the results' names also where the folder does not hold results of judgekit; an
-            input is never replaced.
-        trust: whether the code, keys and servers that the file names are yours; without it they have to be confirmed
-            by `judgekit trust`.
-        asking: up to what cost models are asked, where replies are kept, and who is told how far it is.
+        out: folder for the results; files of an earlier run are replaced one by one.
+        overwrite: replace files with the names of results even if the folder does not hold results of judgekit. Inputs
+            are never replaced.
+        trust: whether you trust the code, keys and servers that the file names; otherwise confirm them with `judgekit
+            trust`.
+        asking: the budget, where replies are kept, and who hears of progress.
 
     Returns:
         The labelings, qualities and scores, their comparison with its decision, and a line for everything that is

@@ -22,7 +22,7 @@ from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
-from judgekit.report.asking import Asks, Requests
+from judgekit.report.exchange import Asks, Requests
 from judgekit.report.grids import records
 from judgekit.report.model import Bill, LabelingInfo, Results
 
@@ -47,6 +47,7 @@ class Backing:
         quality: the quality table, or None.
         queries, docs: the texts.
         lists: by run, the ranked doc ids of each query, down to the depth of the pool.
+        replies: what the replies behind labels took, columns of `REPLIES`, or None.
         scores: per-query scores by the primary measure, columns of `SCORES`, or None.
         kinds: the kind of each question, by query id.
         asks: what each labeling that asks an LLM sends first about a pair.
@@ -60,6 +61,7 @@ class Backing:
     docs: Docs | None = None
     lists: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     scores: pd.DataFrame | None = None
+    replies: pd.DataFrame | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     asks: Mapping[str, Asks] = field(default_factory=dict)
     texts: bool = True
@@ -101,7 +103,9 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     held = 0
     for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):  # of which the most are a multiple
         queries = [_Query(packing, query_id) for query_id in ids[start : start + BLOCK]]
-        block = _squeezed([query.rows() for query in queries])
+        took = [[query.took(number) for query in queries] for number in range(len(_TOOK))]
+        # Numbers of one kind stand together, behind all texts: they take half the room so.
+        block = _squeezed({"queries": [query.rows() for query in queries], "took": took})
         # The first block is there in any case: a page without a query would help nobody.
         held += len(block)
         if held > MOST_CHARACTERS and blocks:
@@ -155,6 +159,33 @@ def _scores_of(table: pd.DataFrame | None, measure: str) -> dict[tuple[str, str,
     return {(labeling, run, query): round(value, 4) for labeling, run, query, value in zip(*columns, strict=True)}
 
 
+Took = Mapping[tuple[str, str, str], list[float | None]]
+"""What replies took by labeling, query and document: requests, tokens of prompt and reply, seconds, and when."""
+
+_LATEST: Final = 253_402_300_800.0
+"""The year 10,000, in seconds since 1970."""
+_TOOK: Final = ("requests", "prompt_tokens", "completion_tokens", "seconds", "stored_at")
+
+
+def _took_of(table: pd.DataFrame | None) -> Took:
+    """Return what replies took, as the page shows it: seconds to two digits, the time as minutes since 1970."""
+    if table is None:
+        return {}
+    keys = zip(*(table[name].tolist() for name in ("labeling", "query_id", "doc_id")), strict=True)
+    took: dict[tuple[str, str, str], list[float | None]] = {}
+    for key, numbers in zip(keys, zip(*(table[name].tolist() for name in _TOOK), strict=True), strict=True):
+        requests, prompt, completion, seconds, stored_at = (None if math.isnan(n) else n for n in numbers)
+        seconds = None if seconds is None else float(f"{seconds:.2g}")
+        # The time of a row is under no checksum, and a browser cannot show every number as a date.
+        minutes = stored_at // 60 if stored_at is not None and 0 <= stored_at < _LATEST else None
+        took[key] = [_whole(requests), _whole(prompt), _whole(completion), seconds, _whole(minutes)]
+    return took
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
 class _Packing:
     """What all queries have in common."""
 
@@ -177,6 +208,7 @@ class _Packing:
             self.quality = _by_query(backing.quality)
             self.metrics = list(dict.fromkeys(backing.quality["metric"]))
         self.scores = _scores_of(backing.scores, self.primary.measure)
+        self.took = _took_of(backing.replies)
         self.requests = Requests(backing.asks if backing.texts else {})
 
     def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -325,18 +357,29 @@ class _Query:
         if row is None:
             return None
         text = self.packing.text
-        shown = {
-            "relevance": round(row["relevance"], 4) if row["status"] == Status.OK.value else None,
-            "status": row["status"],
+        obtained = row["status"] == Status.OK.value
+        texts = {
+            "status": "" if obtained else row["status"],
             "raw": text(row.get("raw")),
             "reason": text(row.get("reason")),
             "model": clean(row.get("reply_model") or ""),
         }
+        shown: dict[str, Any] = {name: value for name, value in texts.items() if value}
+        shown["relevance"] = round(row["relevance"], 4) if obtained else None
         # Without a reply nothing says that the request was sent.
-        asked = None if doc is None or not shown["raw"] else self.packing.requests.of(labeling, self.query, doc)
+        asked = None if doc is None or not texts["raw"] else self.packing.requests.of(labeling, self.query, doc)
         if asked is not None:
             shown["asked"] = asked
         return shown
+
+    def took(self, number: int) -> list[list[float | None] | None]:
+        """Return one of the numbers of what replies took, by labeling and document; None where nobody was asked."""
+        took = []
+        for name in self.labels:
+            known = [self.packing.took.get((name, self.query_id, doc_id)) for doc_id in self.docs]
+            numbers = [None if numbers is None else numbers[number] for numbers in known]
+            took.append(numbers if any(known) else None)
+        return took
 
     def _given(self) -> list[dict[str, Any]]:
         """Return the answers, each with its value by metric."""

@@ -13,7 +13,7 @@ import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import local
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
@@ -30,13 +30,21 @@ _LONG: Final = 1024
 """Replies from so many bytes on are compressed."""
 
 
-def looked_up(value: bytes, key: str) -> tuple[bytes, float | None]:
-    """Return the reply that is stored for a request, and the seconds that it took."""
+class StoredReply(NamedTuple):
+    """What a look-up needs of a record: the reply as it came, the seconds that it took, and when it was stored."""
+
+    raw: bytes
+    seconds: float | None
+    time: float
+
+
+def looked_up(value: bytes, key: str) -> StoredReply:
+    """Return the reply that is stored for a request."""
     if value.startswith(_TEXT):
         record = Record.parse(value)
         if record.key != key or record.reply is None:
             raise ValueError("it is stored under another key, or is no reply")
-        return record.reply.encode(), record.seconds
+        return StoredReply(record.reply.encode(), record.seconds, float(record.time))
     start = value.find(b"\n") + 1
     row = orjson.loads(value[:start])
     reply = _reply(value[start : start + row["reply"]])
@@ -44,8 +52,8 @@ def looked_up(value: bytes, key: str) -> tuple[bytes, float | None]:
         raise ValueError("its checksum is not that of its reply")
     seconds = row["seconds"]
     if not (seconds is None or seconds >= 0):
-        raise ValueError("its seconds are no length of time")
-    return reply, seconds
+        raise ValueError("its seconds are negative or not a number")
+    return StoredReply(reply, seconds, float(row["time"]))
 
 
 def member(text: str, name: str) -> Any:

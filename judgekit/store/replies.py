@@ -157,8 +157,8 @@ class Store:
             return False
         self._note(
             f"the store {self.path} holds {now.rows:,} rows, {noted.ever - now.ever:,} fewer than were stored: its log"
-            f" ({self._database.name}{log.END}) is gone, or its end is; a run asks and pays again for what is gone and"
-            " needed"
+            f" ({self._database.name}{log.END}) is lost or was cut off; a run asks and pays again for the lost replies"
+            " that it needs"
         )
         return True
 
@@ -285,7 +285,7 @@ class Store:
             gone = counted - len(saved)
             counts = f"it held {counted:,} rows; {len(saved):,} were saved, {gone:,} are gone"
         if counted != len(saved):
-            counts += "; a run asks and pays again for what is gone and needed"
+            counts += "; a run asks and pays again for the lost replies that it needs"
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
 
     def _copy_rows(self, damaged: Path, saved: set[str]) -> int | None:
@@ -320,9 +320,9 @@ class Store:
         replies: dict[str, Reply] = {}
         for key, value in self._select(keys):
             try:
-                raw, seconds = looked_up(value, key)
+                raw, seconds, stored_at = looked_up(value, key)
                 body = parse_json(raw)
-                reply = Reply(key, raw.decode(), True, body, seconds)
+                reply = Reply(key, raw.decode(), True, body, seconds, stored_at)
                 whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
                 if not whole and unusable(body) is not None:
                     raise ValueError

@@ -99,13 +99,12 @@ class Endpoint:
             identity of a request.
         api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template; of a
             reranker ``rerank``, or ``score`` for vLLM's route of that name.
-        target: your application in place of a server: a Python function (question, documents) -> answer, or its file
-            and name, ``"my_app.py:answer"``. It only answers questions, ``model`` is the LLM inside, if declared, and
-            its code (the file, or the function's source) is part of its identity, unless there is a ``revision``.
-        thinks: the model reasons in its replies and does not mark the beginning: the reply follows ``</think>``. No
-            constraint is then sent.
-        identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
-            if there is one.
+        target: your application instead of a server: a Python function (question, documents) -> answer, or its file and
+            name, ``"my_app.py:answer"``. It only answers questions. Declare the LLM inside as ``model``. Its code (the
+            file, or the function's source) is part of its identity, unless there is a ``revision``.
+        thinks: the model reasons in its replies without marking the beginning: the reply follows ``</think>``. No
+            constraint is sent then.
+        identity: its part of a request's identity: the namespace, else the base_url, and the revision if there is one.
     """
 
     patience_s: ClassVar[float] = 900.0
@@ -238,7 +237,7 @@ class Endpoint:
 
     @property
     def scores(self) -> bool:
-        """Whether it is a reranker, which replies a score and no text."""
+        """Whether it is a reranker, which replies with a score instead of text."""
         return self.api in ("rerank", "score")
 
     @property
@@ -389,14 +388,18 @@ class Reply:
         refusal: the refusal text, if the model declined.
         finish_reason: why it ended, in the server's own words (see `judgekit.reading.verdict.unfinished`), or None.
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
-        usage: its tokens, or None where the server did not say, or nothing sensible.
-        seconds: from sending the request to having the reply, whenever that was; None where it is not known.
-        origin: the model and the fingerprint that it says it comes from.
+        usage: its tokens, or None if the server reported none that make sense.
+        seconds: time from sending the request to having the reply; None if unknown.
+        stored_at: when it was stored, seconds since 1970; None before it is.
+        origin: the model and the fingerprint that the reply names.
     """
 
     # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
     # body is let go: what lives longer is work for the garbage collector.
-    __slots__ = ("cached", "finish_reason", "key", "logprobs", "origin", "raw", "refusal", "seconds", "text", "usage")
+    __slots__ = (
+        *("cached", "finish_reason", "key", "logprobs", "origin", "raw", "refusal", "seconds", "stored_at", "text"),
+        "usage",
+    )
 
     def __init__(
         self,
@@ -405,6 +408,7 @@ class Reply:
         cached: bool = False,
         body: Any = None,
         seconds: float | None = None,
+        stored_at: float | None = None,
     ) -> None:
         """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already."""
         if body is None:
@@ -426,6 +430,7 @@ class Reply:
         self.logprobs: list[dict[str, Any]] | None = tokens if isinstance(tokens, list) else None
         self.usage = tokens_used(body)
         self.seconds = seconds
+        self.stored_at = stored_at
         model, mark = body.get("model"), body.get("system_fingerprint")
         self.origin: Origin = (model if type(model) is str else "", mark if type(mark) is str else "")
 

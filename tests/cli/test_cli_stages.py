@@ -128,7 +128,7 @@ MADE = [
     *("agreement.csv", "answers/answer-short.parquet", "claims.csv", "comparison.csv", "confusion.csv"),
     *("details.csv", "differences.csv"),
     *(f"labels/{name}.{form}" for name in ("containment", "erag", "judge") for form in ("parquet", "qrels")),
-    *("manifest.json", "report.html", "report.json", "resolved.toml", "scores.parquet"),
+    *("manifest.json", "replies.parquet", "report.html", "report.json", "resolved.toml", "scores.parquet"),
 ]
 
 
@@ -136,6 +136,13 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
     judgekit("run", "experiment.toml", "--out", "results", code=0)
     results = folder / "results"
     assert sorted(str(p.relative_to(results)) for p in results.rglob("*") if p.is_file()) == MADE
+    replies = pd.read_parquet(results / "replies.parquet")
+    labels = pd.read_parquet(results / "labels" / "judge.parquet")
+    asked = replies[replies["labeling"] == "judge"]
+    assert asked[["query_id", "doc_id"]].to_numpy().tolist() == labels[["query_id", "doc_id"]].to_numpy().tolist()
+    assert (asked["requests"] >= 1).all()
+    assert (asked["seconds"] > 0).all()
+    assert set(replies["labeling"]) == {"erag", "judge"}
     before = {p: (results / p).read_bytes() for p in MADE if not p.startswith("report")}
     assert "0 sent" in judgekit("run", "experiment.toml", "--out", "results", code=0).err
     assert {p: (results / p).read_bytes() for p in before} == before

@@ -268,7 +268,11 @@ def make_backing(
 def unpacked(packed: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The index of a page, and all its queries."""
     index, *blocks = (json.loads(zlib.decompress(base64.b64decode(text))) for text in (packed.index, *packed.blocks))
-    return index, [query for block in blocks for query in block]
+    queries = []
+    for block in blocks:
+        for place, query in enumerate(block["queries"]):
+            queries.append({**query, "took": [numbers[place] for numbers in block["took"]]})
+    return index, queries
 
 
 def written(content: list[Any], query: Query, doc: Doc) -> str:

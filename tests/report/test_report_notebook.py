@@ -108,5 +108,5 @@ def test_a_decision_without_figures_is_words_only(comparison):
 
 
 def test_figures_of_anything_else_say_what_they_are_drawn_of():
-    with pytest.raises(UsageError, match=r"compare, label, score and run return.*DataFrame"):
+    with pytest.raises(UsageError, match=r"compare, label, score or run.*DataFrame"):
         jk.figures(scores())

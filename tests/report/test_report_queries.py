@@ -10,7 +10,7 @@ import pytest
 from judgekit.report import queries as packing
 from judgekit.report.queries import pack
 from tests.browser import Browser
-from tests.report.conftest import HOSTILE, SETTLED, click, go, make_backing, make_results, poisoned
+from tests.report.conftest import HOSTILE, SETTLED, click, go, make_backing, make_results, poisoned, unpacked
 
 
 def listed(browser: Browser) -> Any:
@@ -45,9 +45,10 @@ def test_a_reply_says_which_model_sent_it():
     packed = pack(make_results(), replace(backing, labels={**backing.labels, "judge": judged}))
     assert packed is not None
     place = list(backing.labels).index("judge")
-    for query in json.loads(zlib.decompress(base64.b64decode(packed.blocks[0]))):
+    _, queries = unpacked(packed)
+    for query in queries:
         assert {label["model"] for label in query["labels"][place]} == {"reader-small-2026"}
-        assert {label["model"] for label in query["labels"][0]} == {""}, "containment asks none"
+        assert {label.get("model") for label in query["labels"][0]} == {None}, "containment asks none"
 
 
 @pytest.mark.parametrize(("values", "right"), [([0.0, 1.0], 0.5), ([0.25, 0.75], 0.5), ([2.0, 6.0], 4.0)])

@@ -9,10 +9,12 @@
  * @typedef {{queries: Entry[], labelings: Labeling[], requests: Asked[], runs: string[], measure: string, scored: boolean, metric: string, metrics: string[], k: number, depth: string, right: number,
  *   block: number}} Index
  * What is behind one query; labels by labeling and document, null where a document was not labelled.
- * @typedef {{relevance: number | null, status: string, raw: string, reason: string, model: string, asked?: number | Asked}} Label
+ * @typedef {{relevance: number | null, status?: string, raw?: string, reason?: string, model?: string, asked?: number | Asked}} Label
+ * What replies took, by labeling and document: requests, tokens of prompt and reply, seconds, and when the last was stored, in minutes since 1970.
+ * @typedef {((number | null)[] | null)[][]} Took
  * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
  * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
- *   given: Given[]}} Rows
+ *   given: Given[], took: Took}} Rows
  */
 
 /** @returns {any} the element of an id */
@@ -43,7 +45,8 @@ const blocks = new Map();
 async function rowsOf(at) {
   const number = Math.floor(at / index.block);
   if (!blocks.has(number)) blocks.set(number, inflated($(`rows-${number}`).textContent));
-  return (await blocks.get(number))[at % index.block];
+  const { queries, took } = await blocks.get(number), place = at % index.block;
+  return { ...queries[place], took: took.map((numbers) => numbers[place]) };
 }
 
 /** @type {Index} */
@@ -103,15 +106,26 @@ function heads() {
 /** What a label says: its kind, its number, and in words whether it counts as relevant. */
 function label(l, labels, d) {
   if (!labels[d]) return ["none", "–", "not labelled"];
-  const { status, relevance: value } = labels[d];
+  const { status = "ok", relevance: value } = labels[d];
   if (value === null) return ["lost", "–", status.replaceAll("_", " ")];
   return value >= index.labelings[l].least ? ["yes", short(value), "relevant"] : ["no", short(value), "not relevant"];
 }
 
+const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+/** A minute since 1970 as a date and a time. */
+const minute = (number) => `${new Date(60000 * number).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+/** What the replies behind a label took, as far as it is known. @param {(number | null)[]} took */
+function taken([requests, prompt, completion, seconds]) {
+  return requests === null ? "" : [counted(requests, "request"), prompt === null ? "" : `${counted(prompt, "token")} of prompt`, completion === null ? "" : `${counted(completion, "token")} of reply`,
+    seconds === null ? "" : `${seconds} s`].filter((part) => part).join(", ");
+}
+
 function reply(one, l, d) {
-  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "", model: "" }, name = index.labelings[l].name;
+  const labels = one.labels[l], own = labels[d] ?? {}, took = one.took.map((numbers) => numbers[l]?.[d] ?? null), stored = took[4], name = index.labelings[l].name;
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
-    ["Asked", index.labelings[l].asked], ["A request takes", index.labelings[l].takes], ["Replied", own.model], ["Reason", own.reason]].filter(([, text]) => text);
+    ["Asked", index.labelings[l].asked], ["An average request takes", index.labelings[l].takes], ["Replied", own.model], ["This label took", taken(took)],
+    ["Stored", stored === null ? "" : minute(stored)], ["Reason", own.reason]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),

@@ -1,14 +1,16 @@
 """The requests behind labels: a page holds what they share once, and shows each as it was made."""
 
 import json
+import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import example, given, strategies as st
 
 from judgekit.data.documents import Doc, Query, render
-from judgekit.report.asking import TEXT, TITLE, Requests, pieces
-from judgekit.report.queries import pack
+from judgekit.report.exchange import TEXT, TITLE, Requests, pieces
+from judgekit.report.queries import Backing, pack
 from tests.report.conftest import click, go, make_backing, make_results, unpacked, written
 
 PROMPT = "Judge.\n\n{question}\n\n<passage>\n{passage}\n</passage>\n\nIs the passage relevant to {question}?"
@@ -112,6 +114,42 @@ def test_the_page_shows_the_request_behind_a_reply(opened):
     asked = json.loads(body(make_backing(3).queries["q1"], *make_backing(3).docs.get(["q1-d0"])))
     assert said == asked["messages"][0]["content"]
     assert '"temperature":0' in browser.run("document.querySelector('.request').textContent")
+
+
+def took(backing: Backing, **numbers: float) -> pd.DataFrame:
+    """What the replies of judge took, the same for each label."""
+    ids = backing.labels["judge"][["query_id", "doc_id"]]
+    usual = {"requests": 1, "prompt_tokens": 319.0, "completion_tokens": 1.0, "seconds": 0.08649, "stored_at": 90.0}
+    return ids.assign(labeling="judge", **(usual | numbers))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ({}, [1, 319, 1, 0.086, 1]),
+        ({"requests": 2, "seconds": 61.26, "stored_at": math.nan}, [2, 319, 1, 61.0, None]),
+        ({"stored_at": 1e300}, [1, 319, 1, 0.086, None]),
+        ({"prompt_tokens": math.nan, "completion_tokens": math.nan, "seconds": math.nan}, [1, None, None, None, 1]),
+    ],
+)
+def test_each_label_says_what_its_replies_took_as_far_as_it_is_known(numbers, told):
+    shown = make_backing(2)
+    _, queries = unpacked(pack(make_results(), replace(shown, replies=took(shown, **numbers))))
+    judge = list(shown.labels).index("judge")
+    for query in queries:
+        assert [numbers[judge] for numbers in query["took"]] == [[number] * 6 for number in told]
+        assert {numbers[judge - 1] for numbers in query["took"]} == {None}
+
+
+def test_the_page_shows_what_a_label_took_and_when_its_reply_was_stored(opened):
+    shown = make_backing(3)
+    browser = opened(backing=replace(shown, replies=took(shown, requests=2, stored_at=1.8e9)))
+    go(browser, "#query=q1&doc=q1-d0&by=judge")
+    said = browser.run("document.querySelector('.reply dl').textContent")
+    assert "This label took2 requests, 319 tokens of prompt, 1 token of reply, 0.086 s" in said
+    assert "Stored2027-01-15 08:00 UTC" in said
+    go(browser, "#query=q1&doc=q1-d0&by=containment")
+    assert "This label took" not in browser.run("document.querySelector('.reply dl').textContent")
 
 
 @given(st.lists(st.tuples(words, words, words), min_size=2, max_size=4))
