@@ -513,7 +513,7 @@ def _note_published(metric: AnswerMetric, given: Mapping[Answered, Sequence[Occu
         if metric.read(answered, []).value != published.read(answered, []).value:
             others += len(occurrences)
     if others:
-        session.note(f"{metric.name}: {others:,} of {count:,} count otherwise under {published.name}", once=True)
+        session.note(f"{metric.name}: {others:,} of {count:,} values differ under {published.name}", once=True)
 
 
 async def _scored(

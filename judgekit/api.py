@@ -213,7 +213,7 @@ def score(
             (pytrec_eval), or rows of ir_measures.
         measures: spellings, e.g. ``"nDCG@10 P(rel=2)@5 AP"`` or a list of them, of `Measure` or of ir_measures' own;
             also of measures declared by `measure`, or in a file: ``"mine.py:FirstGood@5"``.
-        scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``; whole numbers without one are
+        scales: scale of each table or file by its name, e.g. ``{"judge": "grades:3"}``; undeclared whole numbers are
             grades up to the largest.
         query_ids: the queries to score; by default those that each labeling lists.
         depth: cut every run to its first documents before anything else.

@@ -153,7 +153,7 @@ class Catalog(Generic[P]):
         for module in register.load().spelled:
             for kind in self._of(importlib.import_module(module)).values():
                 if kind.kind in found:
-                    raise UsageError(f"the {self._what} {kind.kind!r} of {module} has the name of another one")
+                    raise UsageError(f"the {self._what} {kind.kind!r} of {module} has a name that is taken: rename it")
                 found[kind.kind] = kind
         return found
 
@@ -177,7 +177,7 @@ class Catalog(Generic[P]):
             file, text = split_file(given)
             given = parse(text)
         if not isinstance(given, Spec):
-            raise UsageError(f"a {self._what} is a spelling or an instance, such as Mine(), not {given!r}")
+            raise UsageError(f"give a {self._what} as a spelling or an instance, such as Mine(), not as {given!r}")
         spec = given
         if spec.cutoff is not None:
             raise UsageError(f"{spec}: this {self._what} has no cutoff")

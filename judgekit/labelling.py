@@ -127,7 +127,7 @@ async def label_pool(
         table = kept.table(rows())
     if otherwise:
         # For 0.4 only: until 0.3 the published scripts' rule was the default.
-        session.note(f"{name}: {otherwise:,} of {total:,} count otherwise under {variant}", once=True)
+        session.note(f"{name}: {otherwise:,} of {total:,} labels differ under {variant}", once=True)
     # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
     if not any(map(any, origins)):
         table = table.drop_columns(list(_ORIGIN))

@@ -161,7 +161,9 @@ class Register:
                 continue
             names = [other.name for other in order]
             if after not in names:
-                raise UsageError(f"the step {step.name!r} stands after another: {not_among('step', after, names)}")
+                raise UsageError(
+                    f"the step {step.name!r} must come after a known one: {not_among('step', after, names)}"
+                )
             order.insert(names.index(after) + 1, step)
         return order
 

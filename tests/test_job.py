@@ -82,7 +82,7 @@ def test_the_prices_that_are_given_stand_in_the_place_of_a_files(folder: Path, t
 
 @pytest.mark.parametrize("price", [(1, 2), {"prompt": 1}, jk.Price(-1, 0), jk.Price(0, nan), jk.Price(inf, 0)])
 def test_a_price_that_is_none_is_refused(price: object) -> None:
-    with pytest.raises(UsageError, match=r"prices: that of 'm' must be a judgekit\.Price"):
+    with pytest.raises(UsageError, match=r"prices\['m'\] must be a judgekit\.Price"):
         jk.Asking(prices={"m": price})  # type: ignore[dict-item]
 
 

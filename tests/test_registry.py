@@ -52,7 +52,7 @@ def test_steps_stand_where_they_say_and_a_cell_run_again_replaces_its_own() -> N
         register.step(after="named")(type("Third", (), {"name": "third"}))
     assert [step.name for step in register.steps()] == ["label", "named", "third", "answer", "last", "report"]
     register.step(after="nmed")(type("Lost", (), {"name": "lost"}))
-    with pytest.raises(UsageError, match="the step 'lost' stands after another: unknown step 'nmed'"):
+    with pytest.raises(UsageError, match="the step 'lost' must come after a known one: unknown step 'nmed'"):
         register.steps()
 
 

@@ -86,7 +86,7 @@ def against(
 def _units(ids: Sequence[str], queries: AsQueries | None, groups: str | None) -> Mapping[str, str] | None:
     """Return the question or the group of each query, called by its first query; None where each stands alone."""
     if queries is None and groups not in (None, PARTED):
-        raise UsageError(f"groups: give the queries, whose column {groups!r} is meant")
+        raise UsageError(f"groups: {groups!r} is a column of the queries: give the queries too")
     if queries is None or groups == PARTED:
         return None
     known = as_queries(queries)

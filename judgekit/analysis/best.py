@@ -69,7 +69,7 @@ def compared_with_best(
     # Related questions are one piece of evidence.
     units = len(size)
     if units < 2:
-        raise UsageError("which run is the best needs answers to at least two questions (or groups of questions)")
+        raise UsageError("finding the best run takes answers to at least two questions (or groups of questions)")
     check_unit(quality)
     drawn = weights[place] / units
     missing = np.isnan(quality)
@@ -101,7 +101,7 @@ def compared_with_best(
 def check_unit(quality: Floats) -> None:
     """Refuse quality outside of 0 to 1, for which no bound would hold."""
     if (quality < 0).any() or (quality > 1).any():
-        raise UsageError("which run is the best needs quality between 0 and 1: scale it first")
+        raise UsageError("finding the best run takes quality between 0 and 1: scale it first")
 
 
 def known_means(quality: Floats) -> Floats:

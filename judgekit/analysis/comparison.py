@@ -358,7 +358,7 @@ class _Comparing:
             raise UsageError(f"{outcome}: tools disagree on its direction; {question(outcome)}")
         if self.directions.of(outcome) == "lower":
             self.lower.append(outcome)
-            self.notes.append(f"{outcome}: lower is better; compared so.")
+            self.notes.append(f"{outcome}: lower counts as better.")
 
     def _find_questions(self, tables: Sequence[pd.DataFrame], *, parted: bool) -> None:
         """Find out which rows are one question, by what is known of their texts."""
@@ -405,7 +405,7 @@ class _Comparing:
         unanswerable = quality["query_id"].isin(gone)
         left_out = quality["query_id"][unanswerable].nunique()
         if left_out:
-            self.notes.append(f"{plural(left_out, 'question')} that nothing answers: left out of all comparisons.")
+            self.notes.append(f"All comparisons leave out {plural(left_out, 'unanswerable question')}.")
         return scores[~scores["query_id"].isin(gone)], quality[~unanswerable]
 
     def _cell(self, inputs: Inputs, plan: Sequence[PanelKey], quality: pd.DataFrame) -> Primary:
@@ -569,8 +569,8 @@ class _Comparing:
         needs = self.background.needs
         if work.cell.model == UNDECLARED and (not needs or any(need.asked for need in needs.values())):
             yield (
-                "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model"
-                " cannot be marked."
+                "The answering model is not declared (answered_by, or a column 'model'), so labels made by the same"
+                " model cannot be marked."
             )
 
 

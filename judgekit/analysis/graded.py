@@ -90,7 +90,7 @@ def corrected_quality(
     graded = int(taken.sum())
     questions = metric.shape[1]
     if len(runs) < 2:
-        raise UsageError("quality is corrected by people's grades to compare runs, and there is only one")
+        raise UsageError("people's grades correct quality to compare runs, but there is only one run")
     what, group = "questions", np.arange(questions)
     if groups is not None:
         what, group = "groups of questions", groups

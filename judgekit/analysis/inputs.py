@@ -346,14 +346,14 @@ class Inputs:
         score = _asked_scores(scores, only, means_only=means_only)
         cutoffs = {cutoff for cutoff in map(cutoff_of, score["measure"].unique()) if cutoff}
         answer = completed(quality, set(score["run"].unique()), only.get("depths") or cutoffs)
-        for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be")):
+        for column, what in (("run", "answers are those of"), ("depth", "the answers' depth is")):
             if column not in quality.columns and len(answer):
                 value = answer[column].iloc[0]
-                warnings.append(f"The quality table has no column {column!r}: judgekit takes {what} {value}.")
+                warnings.append(f"The quality table has no column {column!r}: judgekit assumes that {what} {value}.")
         if means_only:
             warnings.append(
-                f"Only means (query_id 'all') stand in the table of {' and of '.join(means)}: the system level can be"
-                " compared, without an interval. Any mean taken here is over the queries that have a value."
+                f"The table of {' and of '.join(means)} holds only means (query_id 'all'), so the system level is"
+                " compared without an interval. Any mean taken here is over the queries that have a value."
             )
         answer = _asked_quality(answer, only, means_only=means_only)
         for name, table in (("score", score), ("quality", answer)):
@@ -657,7 +657,7 @@ def _absences(absent: Bools, axes: Mapping[str, Sequence[str]], *, bounded: bool
             continue
         lacking = ", ".join(runs[lost.any(axis=1)])
         about = _some(queries[lost.any(axis=0)].tolist())
-        rows = f"{lost.sum():,} rows of {labeling} are missing, of {lacking} ({about})."
+        rows = f"{labeling} lacks {lost.sum():,} rows for {lacking} ({about})."
         yield rows if bounded else f"{rows} Nothing bounds them."
 
 

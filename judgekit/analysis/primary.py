@@ -72,7 +72,7 @@ def choose_primary(
     """Return the primary cell; the inputs' warnings name the choices that had to be made for the user."""
     runs, use, measure = inputs.runs, rules.use, rules.primary
     if use == CHOOSE_RUNS and len(runs) < 2:
-        raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has both scores and quality")
+        raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, but only one has both scores and quality")
     if measure is not None:
         measure = _chosen(inputs, "measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = _chosen(inputs, "metric", metric, inputs.metrics)
@@ -85,8 +85,8 @@ def choose_primary(
             depths.setdefault(name, []).append(depth)
     if not depths:
         raise UsageError(
-            f"the decision cannot be about {measure or 'any measure'}: it has no quality {metric!r} of"
-            f" {model!r} to be paired with. A measure at cutoff c needs answers from the top c."
+            f"the decision cannot be about {measure or 'any measure'}: no quality {metric!r} of {model!r} goes with it."
+            " A measure at cutoff c needs answers from the top c."
         )
     if measure is None:
         # nDCG takes grades and order into account, and a larger cutoff more documents.

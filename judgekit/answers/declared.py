@@ -54,7 +54,9 @@ def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: st
     if chosen is None and len(metrics) == 1:
         chosen = metrics[0]
     if wanted.scale is not None and chosen is None:
-        raise UsageError(f"scale {wanted.scale!r} is that of one metric, of {', '.join(metrics)}: name the outcome")
+        raise UsageError(
+            f"scale {wanted.scale!r} applies to one metric, and there are {', '.join(metrics)}: name the outcome"
+        )
     parts = []
     left_out: list[_Undeclared] = []
     for metric, rows in table.groupby("metric", sort=False):

@@ -61,7 +61,7 @@ class Directions:
     def __post_init__(self) -> None:
         both = sorted({*self.reverse} & {*self.as_given})
         if both:
-            raise UsageError(f"{both[0]} cannot be both: name it in reverse or in as_given")
+            raise UsageError(f"{both[0]} is named in both reverse and as_given: leave it out of one of them")
 
     def of(self, name: str, in_file: Direction | None = None) -> Direction:
         """Return the direction of a metric: as the user says, else the file, else its name."""

@@ -1,4 +1,4 @@
-"""What comparisons two by two show about themselves: verdicts that follow the order, and runs that met other rivals."""
+"""Checks of comparisons in pairs: verdicts that follow the order, and runs that met different opponents."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def told_of(verdicts: Iterable[Verdict]) -> Iterator[str]:
     uneven = sum(not _even(times) for times in met.values())
     if uneven:
         yield (
-            f"Not every two of the runs met equally often on {uneven:,} of {len(met):,} questions: there a run's"
-            " share of wins depends on whom it met."
+            f"On {uneven:,} of {len(met):,} questions, some pairs of runs met more often than others: there a run's"
+            " share of wins depends on its opponents."
         )
 
 

@@ -66,7 +66,7 @@ def read_answers(
     for column in ("mode", "context", SAMPLES[0]):
         lacking = [file for (file, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
-            raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
+            raise DataError(f"lacks column {column!r}, which other files have", str(lacking[0]))
     table = pd.concat(tables, ignore_index=True)
     _check_unique(table, _keys(table), "answers", None)
     if "mode" not in table.columns:
@@ -190,8 +190,8 @@ def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
     context = (imported.contexts or {})[run, depth, query_id]
     top = runs[run].top(query_id, depth)
     raise DataError(
-        f"{len(others):,} imported answers were made from other documents than their run's top: that to query"
-        f" {query_id!r} from {', '.join(context) or 'none'}, and the top {depth} of run {run!r} is"
+        f"{len(others):,} imported answers were not made from the top of their run. The first, to query {query_id!r},"
+        f" was made from {', '.join(context) or 'no documents'}, but the top {depth} of run {run!r} is"
         f" {', '.join(top) or 'empty'}. Give the runs that your application answered from"
     )
 

@@ -76,7 +76,7 @@ def _nugget(path: Path, record: DataRecord, number: int, item: Any) -> Nugget:
         raise wrong(f"expected an object with text and importance, not {item!r}")
     unknown = sorted(item.keys() - {"text", "importance"})
     if unknown:
-        raise wrong(f"{unknown[0]!r} is not a key here (there are: text, importance)")
+        raise wrong(f"{unknown[0]!r} is not a key here (expected: text, importance)")
     text, importance = item.get("text"), item.get("importance", VITAL)
     if not isinstance(text, str) or not text.strip():
         raise wrong(f"text must be a text, not {text!r}")

@@ -90,7 +90,7 @@ class _Compared:
             earlier, place = self._seen[key]
             what = "twice" if share == earlier else "twice, with different winners"
             before = f" (first in line {place})" if place else ""
-            cure = "" if len(self._who) > 1 else ". Of several people, name each in a column 'user'"
+            cure = "" if len(self._who) > 1 else ". If several people compared them, name each in a column 'user'"
             raise self._error(row, f"compares {run_a!r} with {run_b!r} {what}{before}{cure}", line)
         self._seen[key] = share, line
         return share

@@ -70,7 +70,7 @@ class WideTable:
         if self.book_keeping:
             verb = "is" if len(self.book_keeping) == 1 else "are"
             notes.append(f"{', '.join(self.book_keeping)} {verb} book-keeping: not compared.")
-        notes += [f"{name}: lower is better; compared so." for name in self.lower]
+        notes += [f"{name}: lower counts as better." for name in self.lower]
         for name in self.asked:
             notes.append(f"{name}: tools disagree on its direction; {question(name)}. Until then it is not compared.")
         return notes
@@ -219,7 +219,7 @@ def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
         return "lower"
     if cells <= {"true", "higher", "1", "maximize"} and cells:
         return "higher"
-    raise DataError(f"column {column!r} must say True or False, or higher or lower, alike in all rows")
+    raise DataError(f"column {column!r} must say True or False (or higher or lower), the same in all rows")
 
 
 _PLACE, _TABLE = "\0place", "\0table"

@@ -96,7 +96,7 @@ def sample(
     made: Sample | None
     if design == "decision" or people is not None:
         if tasks.n is not None or design == "answers":
-            raise UsageError("the design 'decision' plans its own number of pairs of the pool: leave out --n")
+            raise UsageError("the design 'decision' chooses the number of pairs itself: leave out --n")
         look = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
         claims, made = look.claims, look.sample
     # Answers are graded by query: all runs' answers to one question, so that runs are compared on the same questions.
@@ -319,10 +319,10 @@ def correct(
             write_table(found.table, out)
 
     def shown() -> None:
-        say("Agreement with people. On relevance: what each side declares relevant:")
+        say("Agreement with people (relevant as each side declares it):")
         _show_agreement(agreement, "first")
         if found is None:
-            say("Single pairs correct no means of runs: sample whole queries for these.")
+            say("Single pairs cannot correct means of runs: sample whole queries for that.")
             return
         say("Corrected:")
         columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
@@ -371,7 +371,7 @@ def build(
         told = [f"{count:,} by {name}" for name, count in counts.items()]
         say(f"{len(built.labels):,} pairs of {queries:,} queries: {', '.join(told)}")
         if len(built.agreement):
-            say("Agreement with people. On relevance: what each side declares relevant:")
+            say("Agreement with people (relevant as each side declares it):")
             _show_agreement(built.agreement[built.agreement["coefficient"].isin(SHOWN)])
         say(*built.sentences)
         say(*map(str, built.files))

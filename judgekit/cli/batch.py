@@ -35,7 +35,7 @@ LabelingOption = Annotated[
         "--labeling",
         "-l",
         metavar="NAME",
-        help="The requests of `judgekit build` with this labeling, for all questions, in place of those of `run`.",
+        help="Export the requests of `judgekit build` with this labeling (all questions), not those of `run`.",
     ),
 ]
 
@@ -122,7 +122,7 @@ def _is_now(what: str, experiment: Path, labeling: str | None) -> None:
     job = "run" if labeling is None else "build"
     more = "" if labeling is None else f" --labeling {shlex.quote(labeling)}"
     new = f"judgekit {job} {shlex.quote(str(experiment))}{more} --batch {what}"
-    note(f"`judgekit batch {what}` goes with 0.5: write `{new}`, or --batch {what} with any command that asks")
+    note(f"`judgekit batch {what}` ends with 0.5: use `{new}`, or --batch {what} with any command that asks")
 
 
 @batch.command("import")

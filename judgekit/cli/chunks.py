@@ -96,7 +96,7 @@ def carry(
 
     check_out(out)
     if len(docs) != 2:
-        raise UsageError(f"--docs is given twice, for the old and then for the new documents, not {len(docs)} times")
+        raise UsageError(f"give --docs twice, first the old documents and then the new ones, not {len(docs)} times")
     with recording_inputs() as read:
         scales = scales_of([scale] if scale else None, {stem(qrels): qrels})
         old_labels = read_qrels(qrels, scale=Scale.parse(scales[stem(qrels)]) if scales else None)

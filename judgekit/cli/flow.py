@@ -63,10 +63,10 @@ def demo(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")] = None,
     overwrite: Overwrite = False,
     *,
-    labelers: Annotated[bool, typer.Option("--labelers", help="Compare every labeler instead: nine of them.")] = False,
+    labelers: Annotated[bool, typer.Option("--labelers", help="Compare all nine labelers instead.")] = False,
     model: Annotated[
         Literal["minilm", "smollm2"],
-        typer.Option(help="Whose replies: an extractive reader's, or those of SmolLM2-135M-Instruct, which chats."),
+        typer.Option(help="Model that answered: an extractive reader, or SmolLM2-135M-Instruct, a chat model."),
     ] = "minilm",
     as_json: AsJson = False,
 ) -> None:
@@ -84,7 +84,7 @@ def demo(
     from judgekit.sample import EXPERIMENTS, LABELERS, write_tutorial
 
     if labelers and model != "minilm":
-        raise UsageError(f"--labelers has the replies of minilm alone: leave --model {model} out, or --labelers")
+        raise UsageError(f"--labelers was recorded with minilm only: leave out --model {model}, or --labelers")
     experiment, name = EXPERIMENTS[model], "judgekit-demo" if model == "minilm" else f"judgekit-demo-{model}"
     if labelers:
         experiment, name = LABELERS, "judgekit-labelers"
@@ -224,12 +224,14 @@ def choose(
         float | None,
         typer.Option(
             metavar="POINTS",
-            help="The most that the chosen run may lose against the best (default: margin_points of the file).",
+            help="Largest acceptable loss against the best run (default: margin_points of the file).",
         ),
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Play it on results of `judgekit run`, in 200 random orders; asks nothing."),
+        typer.Option(
+            metavar="DIR", help="Simulate it on results of `judgekit run`, in 200 random orders, without asking."
+        ),
     ] = None,
     flow: JobOptions,
 ) -> None:
@@ -407,7 +409,7 @@ def _about_missing(outcome: RunResult) -> Iterator[str]:
     if outcome.incomplete:
         yield "\nFinished, but some results are missing:"
     else:
-        yield "\nFinished; no more is missing than accept_missing allows:"
+        yield "\nFinished. accept_missing allows for what is missing:"
     yield from (f"  {line}" for line in outcome.missing)
     if outcome.incomplete:
         # Labels that no model was asked for do not come by running again.

@@ -43,7 +43,7 @@ class LabelOptions:
 
         if self.qrels is None:
             if self.scale is not None:
-                raise UsageError("--scale is the scale of --qrels FILE")
+                raise UsageError("--scale describes the labels of --qrels: add --qrels FILE")
             return None
         refuse_mixed(by_role(self.queries, self.docs or ()) | {"qrels": self.qrels})
         return read_qrels(self.qrels, scale=None if self.scale is None else Scale.parse(self.scale))

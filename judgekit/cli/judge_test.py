@@ -20,8 +20,10 @@ class DrawOptions:
     """What is drawn and labelled, by the names in `judgekit.judge_test`."""
 
     depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10
-    pairs: Annotated[int, typer.Option(min=1, help="Number of pairs to label, about: whole questions are drawn.")] = 500
-    measure: Annotated[str, typer.Option(help="Measure that runs are ordered by.")] = "nDCG@5"
+    pairs: Annotated[
+        int, typer.Option(min=1, help="Approximate number of pairs to label: whole questions are drawn.")
+    ] = 500
+    measure: Annotated[str, typer.Option(help="Measure by which to order runs.")] = "nDCG@5"
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1
 
 

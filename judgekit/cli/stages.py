@@ -53,7 +53,7 @@ def label(
     depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
     known: Annotated[
         Path | None,
-        typer.Option(metavar="QRELS", help="Labels that are there, as carry writes them; only other pairs are asked."),
+        typer.Option(metavar="QRELS", help="Existing labels, e.g. from carry; only the other pairs are labelled."),
     ] = None,
     asked: AskOptions,
 ) -> None:
@@ -259,7 +259,7 @@ class BaselineOptions:
     ] = None
     groups: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the queries with their groups; 'none' parts equal texts."),
+        typer.Option(metavar="COLUMN", help="Column of the queries with their groups; 'none' counts every row apart."),
     ] = None
 
 
@@ -359,7 +359,7 @@ def score(
         changes = against(evaluation, baseline, queries=versus.queries, groups=versus.groups)
         if other is not None and _on_other_queries(evaluation):
             evaluation.warnings.append(
-                f"under --like {rules.like} the runs' means are over different queries: compare them without it"
+                f"--like {rules.like} takes each run's mean over other queries: leave it out to compare runs"
             )
         if versus.queries is not None and versus.groups != PARTED:
             evaluation.warnings += _gold_apart(labelings, versus.queries)
@@ -458,11 +458,11 @@ class ColumnOptions:
 
     reverse: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Metric whose small values are the good ones; repeat."),
+        typer.Option(metavar="NAME", help="Metric for which lower is better; repeat for several."),
     ] = None
     as_given: Annotated[
         list[str] | None,
-        typer.Option("--as-given", metavar="NAME", help="Metric whose large values are the good ones; repeat."),
+        typer.Option("--as-given", metavar="NAME", help="Metric for which higher is better; repeat for several."),
     ] = None
     metric: Annotated[
         list[str] | None,
@@ -697,7 +697,7 @@ def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOut
         scored_by = table[table["labeling"].isin(prepared.labelers)]
         return _Given(scored_by, answers, rules, prepared.outcome, graded, prepared.questions)
     answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
-    note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
+    note(f"the outcome is {measure} by people's labels: that is what 'answers' means below")
     # Labels by people would be compared with themselves.
     machines = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
     return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome, questions=prepared.questions)

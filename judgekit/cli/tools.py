@@ -284,7 +284,7 @@ def cache_itself(
     ways = {"--repair" if repair else "--check": check or repair, "--export": export_to, "--import": import_from}
     given = [name for name, value in ways.items() if value]
     if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]}: give one of them at a time")
+        raise UsageError(f"give {given[0]} or {given[1]}, not both")
     if export_to is not None:
         result = _exported(export_to)
     elif import_from is not None:
@@ -348,7 +348,7 @@ def _checked(*, repair: bool) -> CommandResult:
         found = verified(store, repair=repair)
     told = [f"checked {found.checked:,} replies; file structure: {found.structure}"]
     if not counted:
-        told.append("whether replies are gone cannot be checked: nothing beside the store says how many there were")
+        told.append("lost replies cannot be noticed: no file beside the store says how many there were")
     told += [f"damaged: {key}: {problem}{' (deleted)' if repair else ''}" for key, problem in found.damaged]
     record = {"checked": found.checked, "structure": found.structure, "damaged": len(found.damaged)}
     # Damage that was not repaired fails a script, so that nobody goes on with half a store.
@@ -381,7 +381,7 @@ def _imported(file: Path) -> CommandResult:
 
 def _is_now(old: str, new: str) -> None:
     """Name the new spelling of a command of 0.3."""
-    note(f"`judgekit cache {old}` goes with 0.5: write `judgekit cache{new}`")
+    note(f"`judgekit cache {old}` ends with 0.5: use `judgekit cache{new}`")
 
 
 @cache.command("stats", hidden=True)

@@ -45,8 +45,8 @@ class Asking:
             # A limit would be kept by a wrong price as well as by a right one.
             if not isinstance(price, Price) or not (0 <= price.prompt < inf and 0 <= price.completion < inf):
                 raise UsageError(
-                    f"prices: that of {name!r} must be a judgekit.Price(prompt=…, completion=…), money per million"
-                    f" tokens of at least 0, not {price!r}"
+                    f"prices[{name!r}] must be a judgekit.Price(prompt=…, completion=…), in money per million tokens"
+                    f" and at least 0, not {price!r}"
                 )
 
     @property

@@ -49,8 +49,8 @@ class JobOptions:
     batch: Annotated[
         Literal["submit", "fetch"] | None,
         typer.Option(
-            help="Have the requests without a stored reply asked by the endpoint's batch service: submit them, or fetch"
-            " the replies into the store. When all are there, run without this option."
+            help="Use the endpoint's batch service: submit the requests that have no stored reply, or fetch their"
+            " replies into the store. When all are there, run without this option."
         ),
     ] = None
     as_json: AsJson = False

@@ -125,7 +125,7 @@ class EndpointOptions:
         # Many labelers ask nobody, so that no server is no mistake by itself.
         if self.endpoint is None:
             if changes:
-                raise UsageError(f"--{next(iter(changes))} is of a server: name the server with --endpoint")
+                raise UsageError(f"--{next(iter(changes))} sets an option of a server: name the server with --endpoint")
             return Servers({}, {})
         servers = servers_of(self.endpoint, changes)
         for name, endpoint in servers.endpoints.items():

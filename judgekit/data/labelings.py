@@ -168,10 +168,9 @@ def grade_problem(value: float) -> str | None:
     if value.is_integer():
         return None
     return (
-        f"{value:g} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1, or means:G:M for"
-        " means of grades up to G that are relevant from M on (--scale means:5:2, of one of several files"
-        " --scale NAME=means:5:2; of a labeler scale='means:5:2';"
-        " in Python scales={'NAME': 'means:5:2'})"
+        f"{value:g} is not a whole number: declare what decimals mean with a scale: unit for 0 to 1, or means:G:M for"
+        " means of grades up to G that are relevant from M on (--scale means:5:2; for one of several files"
+        " --scale NAME=means:5:2; for a labeler scale='means:5:2'; in Python scales={'NAME': 'means:5:2'})"
     )
 
 

@@ -176,7 +176,7 @@ def replaced(paths: Iterable[Path]) -> Iterator[str]:
     """Yield a sentence for each file that writing would replace, unless a manifest says that judgekit wrote it."""
     for path in paths:
         if path.is_file() and not _wrote(path):
-            yield f"{path} is replaced: nothing beside it says that judgekit wrote it as it is"
+            yield f"{path} is replaced, although no manifest says that judgekit wrote it"
 
 
 def _wrote(path: Path) -> bool:

@@ -122,7 +122,7 @@ class Repeats:
         for what, count in differing.items():
             if count:
                 parts.append(f"{count:,} repeated {'text has' if count == 1 else 'texts have'} different {what}")
-        return f'{"; ".join(parts)}: groups = "{PARTED}" parts them.' if parts else ""
+        return f'{"; ".join(parts)}: groups = "{PARTED}" counts them apart.' if parts else ""
 
 
 def apart(questions: Mapping[str, str], said: Mapping[str, Iterable[str]]) -> int:

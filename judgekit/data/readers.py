@@ -39,9 +39,9 @@ def read_queries(files: Files) -> Queries:
     """Read queries.
 
     Args:
-        files: the file, or several files, whose queries are taken together; ``FORM:FILE`` where content does not tell
-            the form, e.g. ``"jsonl(id=qid, text=question, answers=gold):asked.jsonl"``; of a BEIR folder those that
-            its judgments (``beir(split=test)``) are about.
+        files: one or several files; ``FORM:FILE`` if the content does not show the form, e.g. ``"jsonl(id=qid,
+            text=question, answers=gold):asked.jsonl"``; for a BEIR folder, the queries that its judgments
+            (``beir(split=test)``) are about.
 
     Returns:
         The queries by id, in the order of the files.
@@ -70,9 +70,8 @@ def read_docs(
     """Read a collection of documents; a large one is checked once and then stays on disk.
 
     Args:
-        files: the file, a folder of Parquet parts, or several files, whose docs are taken together: the same doc may be
-            in more than one; ``FORM:FILE`` where content does not tell the form, e.g.
-            ``"tsv(header='id,text', quote=none):docs.tsv"``.
+        files: the file, a folder of Parquet parts, or several files, which may share documents; ``FORM:FILE`` if the
+            content does not show the form, e.g. ``"tsv(header='id,text', quote=none):docs.tsv"``.
         memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
         index: the folder for what is kept of it between commands; the cache folder by default.
 

@@ -45,7 +45,7 @@ def retrievers_of(runs: object) -> dict[str, Any]:
     others = [name for name, run in runs.items() if not is_retriever(run)]
     if others:
         raise UsageError(
-            f"run {others[0]!r} is no retriever, as others are: ask the retrievers first and give their results as runs"
+            f"run {others[0]!r} is not a retriever, but others are: ask those first and give their results as runs"
         )
     return dict(runs)
 

@@ -106,7 +106,7 @@ def read_qrels(
     misnamed = place.with_name(f"{place.name}.missing.tsv")
     # A list of missing labels that is not read would turn them into labels of 0.
     if misnamed.exists() and misnamed != side:
-        raise DataError(f"is not read: the missing labels of {place.name} are looked for in {side.name}", misnamed)
+        raise DataError(f"is not read: judgekit looks for the missing labels of {place.name} in {side.name}", misnamed)
     labels = pairs(source, "qrels", may_be_empty=side.exists())
     rows: Pairs | pd.DataFrame = labels
     wrong = place
@@ -120,7 +120,7 @@ def read_qrels(
         labeling = Labeling(name, scale, rows, negative=negative)
     except DataError as error:
         if parts:
-            reason = f"column 2 has up to {parts} values for a query, as where judgments are of subtopics"
+            reason = f"column 2 has up to {parts} values for a query, as in judgments of subtopics"
             raise DataError(f"{reason}: keep one line for each query and document ({error.reason})", place) from None
         if scale is not None and negative:
             scale = scale.lowered(labels.values)
@@ -327,7 +327,7 @@ def convert(
     """
     if kind_of(out, kind) == "run":
         if min_grade is not None or scale is not None:
-            raise UsageError("--min-grade and --scale are about qrels, and OUT holds a run")
+            raise UsageError("--min-grade and --scale are for qrels, but OUT is a run")
         run = read_run(source)
         write_run(run, out)
         return f"a run of {len(run):,} rows"

@@ -148,7 +148,7 @@ def _prepared(
     # Before anything is asked: people's file with a wrong id would end a build that is paid for.
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
-        raise UsageError(f"the labeling is named {labeling!r}, as people's labels are: rename it")
+        raise UsageError(f"people's labels are also named {labeling!r}: rename the labeling")
     return _BuildTask(
         title=config.title or source.resolve().stem,
         experiment=file,
@@ -202,7 +202,7 @@ def _replaced(table: Path, labeling: str) -> Iterator[str]:
     except (OSError, ValueError, KeyError):
         return  # it is no table of ours, which is refused when it is to be replaced
     if made_by and labeling not in made_by:
-        yield f"{table.parent} holds the labels of {', '.join(sorted(made_by))}: those of {labeling} replace them"
+        yield f"the labels of {labeling} replace those of {', '.join(sorted(made_by))} in {table.parent}"
 
 
 def _read_people(source: str | Path, collection: Collection) -> People:

@@ -204,16 +204,16 @@ def contest(
     config = load(experiment, trusted=trust)
     prepared = prepare(config, cache=cache)
     if len(prepared.collection.runs) < 2:
-        raise UsageError("choose needs two runs or more: there is nothing to choose between")
+        raise UsageError("choose needs two or more runs to choose between")
     answers, deciding = prepared.config.answers, prepared.deciding
     outcome = str(answers.declared.outcome)
     if deciding is None or isinstance(deciding.answerer, Imported):
         raise UsageError(
-            f"choose asks for answers, and those that {outcome!r} rates are there: play it on results of"
+            f"choose asks for answers, but those that {outcome!r} rates exist already: simulate it on results of"
             " `judgekit run` with --replay"
         )
     if answers.directions.of(outcome) == "lower":
-        raise UsageError(f"choose takes the run whose answers have the highest {outcome}, of which lower is better")
+        raise UsageError(f"choose takes the run with the highest {outcome}, but lower {outcome} is better")
     # One metric only: others of the file may ask an LLM for ratings that no choice needs.
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
@@ -222,7 +222,7 @@ def contest(
         units = len(made.questions if made.groups is None else np.unique(made.groups))
         if units < LEAST:
             what = "different questions" if prepared.groups is None else "groups of questions"
-            raise UsageError(f"choose needs at least {LEAST} {what}, and there are {units}")
+            raise UsageError(f"choose needs at least {LEAST} {what}, but there are {units}")
     return made
 
 
@@ -401,7 +401,7 @@ def choose(
         asking.priced(config.price_list()),
         files,
         # The number looks like a price: it is what the dearest course of the choice would take.
-        about_plan="this is the most: runs that drop out are not asked further, and asking stops once the choice is"
+        about_plan="this is the most: runs that drop out are asked no further, and asking stops once the choice is"
         " made",
     )
 
@@ -429,7 +429,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     prepared, _, quality = read_results(Path(folder))
     declared = prepared.config.answers.declared
     if declared.assigned is not None:
-        raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
+        raise UsageError("choose compares runs on the same questions, but each rating is about one run drawn at random")
     rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
     model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
     # By the ids, as in a real choice: else the order of a file would decide which questions come first.
@@ -438,7 +438,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     wide = alike.merged(means_of(rows)).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
-        raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
+        raise UsageError(f"{folder}: simulating a choice takes answers of two or more runs")
     names, questions = tuple(run.name for run in runs), wide.columns.tolist()
     values = wide.loc[list(names)].to_numpy(np.float64)
     equal = _equal_of(prepared, runs, alike.rows_of(questions))

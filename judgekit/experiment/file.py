@@ -198,7 +198,7 @@ class LabelerConfig(BaseModel):
     @model_validator(mode="after")
     def _plain_options(self) -> LabelerConfig:
         if self.name is not None and not self.name.strip():
-            raise ValueError("name is empty: leave it out, and the labeler's spelling is its name")
+            raise ValueError("name is empty: leave it out to use the labeler's spelling as its name")
         for key, value in (self.model_extra or {}).items():
             if not isinstance(value, bool | int | float | str):
                 raise ValueError(f"option {key!r} must be a text, a number or true/false")
@@ -282,7 +282,7 @@ class AnswersConfig(_Section, OutcomeConfig):
             self.directions  # noqa: B018  # raises where one is named in both ways
         if self.samples > 1 and self.imported and not self.endpoint:
             raise ValueError(
-                "samples asks a model several times, and these answers are imported: number several answers to a"
+                "samples asks a model several times, but these answers are imported: number several answers to a"
                 " question in a column sample"
             )
         outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds

@@ -346,7 +346,7 @@ def plan(
         asking: as for `judgekit.run`: what its store holds need not be asked.
 
     Returns:
-        The plan; ``print(plan)`` says it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
+        The plan: ``print(plan)`` shows it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
 
     Raises:
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given

@@ -370,7 +370,7 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
         stage = answer_stage(way.model if len(models) > 1 else "", way.mode if len(modes) > 1 else "")
         if stage in named:
             raise UsageError(
-                f"two of the endpoints that answer have the model {way.model!r}; their answers need different names"
+                f"two answering endpoints have the model {way.model!r}, so their answers cannot be told apart"
             )
         named[stage] = way
     return named
@@ -409,13 +409,13 @@ class _Outcomes:
         # Labels cannot be compared with themselves.
         if outcome in self.existing and len(config.labelers) < 2:
             reason = (
-                f"the outcome is the order of the runs under {outcome}, and no other labeling is there: add a"
-                " labeler to compare with it, such as a judge"
+                f"the outcome is the order of the runs under {outcome}, the only labeling: add a labeler to compare"
+                " with it, such as a judge"
             )
             raise ConfigError(reason, config.path, "labelers")
         use = config.analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
         if use == CHOOSE_RUNS and len(runs) < 2:
-            reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
+            reason = f"use {CHOOSE_RUNS!r} compares runs, but only one has answers"
             raise ConfigError(reason, config.path, "analysis.use")
         return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
 
@@ -477,15 +477,14 @@ def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int],
     if primary not in names and cutoff not in (None, *depths) and outcome in config.answers.metrics:
         same = [str(measure) for measure in measures if measure.at(None) == Measure(primary).at(None)]
         raise UsageError(
-            f"{primary} needs answers from the top {cutoff}, and none are made: add {cutoff} to [answers] depths, or"
-            f" name {' or '.join(same or names)}"
+            f"{primary} needs answers from the top {cutoff}: add {cutoff} to [answers] depths, or name"
+            f" {' or '.join(same or names)}"
         )
     if primary not in names:
         raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
     if cutoff not in (None, *depths):
         have = ", ".join(map(str, depths))
         raise UsageError(
-            f"{primary} is compared with {outcome!r} of answers from the top {cutoff}, and it is known of those from"
-            f" the top {have} only"
+            f"{primary} needs {outcome!r} of answers from the top {cutoff}, but it is known only for the top {have}"
         )
     return primary

@@ -195,7 +195,7 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
 
     # Fewer differ from any log by chance alone, and a warning that cries wolf is not read.
     if min(len(questions), len(log)) < _LEAST:
-        raise UsageError(f"a query log and the questions are compared with at least {_LEAST} of each")
+        raise UsageError(f"comparing a query log with the questions takes at least {_LEAST} of each")
     own, users = _Looks(questions), _Looks(log)
 
     def shifted(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
@@ -205,14 +205,14 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     differences = []
     if shifted(own.lengths, users.lengths):
         medians = np.median(own.lengths), np.median(users.lengths)
-        differences.append("a median of {:.0f} words, in the log {:.0f}".format(*medians))
+        differences.append("their median is {:.0f} words, the log's {:.0f}".format(*medians))
     # The log's own other half says how many words are new in any questions: by itself a small share shows nothing.
     half = len(users.words) // 2
     vocabulary = set(chain.from_iterable(users.words[:half]))
     mine, theirs = own.known(vocabulary), users.known(vocabulary, half)
     if shifted(mine, theirs):
-        shares = f"{mine.mean():.0%} of their words, and {theirs.mean():.0%} of those of its other half"
-        differences.append(f"half of the log holds {shares}")
+        shares = f"{mine.mean():.0%} of their words and {theirs.mean():.0%} of the other half's"
+        differences.append(f"one half of the log holds {shares}")
     if not differences:
         return ""
     return f"The questions do not look like the log's: {'; '.join(differences)}. Results may not hold for your users."

@@ -58,8 +58,8 @@ _RECORDED = {
 """What the models are whose replies are recorded, by their names."""
 
 _SAMPLED = (
-    "The questions are a sample. Means of runs are weighted, so that they speak of all questions that the sample was"
-    " drawn from; labels, correlations and decisions speak of the questions asked."
+    "The questions are a sample. Weighted means of runs describe all questions that it was drawn from; labels,"
+    " correlations and decisions describe the questions asked."
 )
 
 

@@ -58,7 +58,9 @@ def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
             raise UsageError(f"--endpoint {given}: {not_among(f'endpoint of {path}', name, tables)}")
         tables = {name: tables[name]}
     if changes and len(tables) != 1:
-        raise UsageError(f"--{next(iter(changes))} is of one endpoint: name one of {path} with --endpoint {path}:NAME")
+        raise UsageError(
+            f"--{next(iter(changes))} sets an option of one endpoint: name one of {path} with --endpoint {path}:NAME"
+        )
     try:
         endpoints = {name: Endpoint(name=name, **{**table, **changes}) for name, table in tables.items()}
     except ConfigError as error:

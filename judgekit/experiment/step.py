@@ -118,7 +118,7 @@ class State:
 class Step:
     """Base of all steps: a name and four facets; a step overrides those that it has.
 
-    A class of your own hangs on the list with ``@judgekit.register.step(after="answer")``.
+    Add your own class with ``@judgekit.register.step(after="answer")``.
     """
 
     name: ClassVar[str]

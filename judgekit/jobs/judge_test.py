@@ -172,8 +172,8 @@ def judge_test(
         pairs: about how many pairs are labelled: questions are drawn until they have as many.
         measure: what the runs are ordered by.
         seed: of the draw.
-        scales: the scale of people's labels by their name, ``{"people": "grades:3:2"}`` where 2 and 3 are relevant;
-            whole numbers without one are grades, relevant from 1 on.
+        scales: the scale of people's labels by their name, e.g. ``{"people": "grades:3:2"}`` if 2 and 3 are relevant;
+            undeclared whole numbers are grades, relevant from 1.
         endpoints: the LLM, or several that the spelling names.
         asking: up to what cost models are asked, and where replies are kept.
 
@@ -187,7 +187,7 @@ def judge_test(
     """
     (people, *others) = as_labelings(qrels, scales)
     if others:
-        raise UsageError("people's labels are those of one labeling")
+        raise UsageError("give one labeling by people, not several")
     judged = people.table["query_id"].value_counts()
     # Without runs the pairs are all those that people judged.
     if runs is None:
@@ -196,10 +196,12 @@ def judge_test(
     collection = Collection.make(queries, docs, {_PEOPLE: own} if runs is None else runs, depth, cache=asking.cache)
     labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
     if not labeler.by_pair:
-        raise UsageError(f"{labeler.spec} looks at all documents of a question: name a labeler of single pairs")
+        raise UsageError(
+            f"{labeler.spec} looks at all documents of a question: name a labeler that looks at one at a time"
+        )
     drawn = _drawn(collection, set(judged.index), pairs, seed)
     if not drawn:
-        raise DataError("people judged no question of these queries: are both about the same collection?")
+        raise DataError("people judged none of these questions: do both belong to the same collection?")
     collection = collection.only(drawn)
     if runs is None:
         collection = Collection(collection.queries, collection.docs, (), depth, collection.fields)

@@ -102,7 +102,7 @@ def make_nuggets(
     """
     # The file may hold hours of editing.
     if out.exists():
-        raise UsageError(f"{out} is there already and may hold your edits: remove it, or choose another --out")
+        raise UsageError(f"{out} exists and may hold your edits: remove it, or choose another --out")
     config, collection = _read(experiment, asking.cache, trust=trust)
     given = _given(collection)
     units = list(_units(collection, given))

@@ -75,8 +75,8 @@ class Cascade(Labeler):
         first, then = self._first.scale, self._then.scale
         if first != then and (first.kind, then.kind) != ("unit", "binary"):
             raise UsageError(
-                f"{self.spec}: first labels on the scale {first}, then on {then}: use two labelers with one scale, or"
-                " a first with probabilities (unit) before a binary one"
+                f"{self.spec}: the first labeler's scale is {first}, the second's {then}: use two labelers with one"
+                " scale, or a first with probabilities (unit) before a binary one"
             )
 
     @cached_property

@@ -19,12 +19,14 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
     asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
     got = [(label.query_id, label.doc_id) for label in labels]
     if got != asked and sorted(got) != sorted(asked):
-        raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
+        raise UsageError(f"labeler {labeler.spec} was asked to label {asked}, but labelled {got}")
     scale = labeler.scale
     fine: set[float] = set()
     for label in labels:
         if (label.relevance is None) == (label.status is Status.OK):
-            raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
+            raise UsageError(
+                f"labeler {labeler.spec}: {label} must have a relevance if its status is ok, and none otherwise"
+            )
         # Most labels of a unit are alike.
         if label.relevance is not None and label.relevance not in fine:
             problem = scale.problem(label.relevance)

@@ -110,7 +110,7 @@ class Fitness:
                 yield self.other.told("not relevant by people")
             yield f"Of all pairs it calls {self.yes.called / self.yes.of:.0%} relevant."
         else:
-            yield "None of its replies could be read, so that nothing is known of its verdicts."
+            yield "None of its replies could be read, so its verdicts are unknown."
         for name, (value, low, high) in self.agreement.items():
             ends = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
             if np.isnan(value):
@@ -118,7 +118,7 @@ class Fitness:
             else:
                 yield f"{name.capitalize()} with people: {value:.2f}{ends}."
         if self.yes.of and not self.agreement and not self.other.of:
-            yield "There is no kappa: people did not judge any of these pairs not relevant."
+            yield "There is no kappa: people called all of these pairs relevant."
         if self.order is not None:
             yield self.order.told
         if self.per_1000:

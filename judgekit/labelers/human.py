@@ -86,7 +86,7 @@ class Human(_Filed):
         path = self.context.path(self.file)
         content = _content_of(path)
         if self.ranks != "first" and content != "rankings":
-            raise UsageError(f"{self.spec}: ranks is an option of rankings, and {path.name} holds {content}")
+            raise UsageError(f"{self.spec}: ranks is an option for rankings, but {path.name} holds {content}")
         if content == "votes":
             return Scale("unit"), _votes(path)
         if content == "rankings":

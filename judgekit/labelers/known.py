@@ -40,15 +40,15 @@ class KnownLabels:
             UsageError: there are several labelings, or the labeler compares documents, so that all have to be there.
         """
         if not labeler.by_pair:
-            raise UsageError(f"known labels do not go with {labeler.spec}: it looks at all documents of a question")
+            raise UsageError(f"{labeler.spec} cannot use known labels: it looks at all documents of a question")
         if labeler.needs.existing:
-            raise UsageError(f"known labels do not go with {labeler.spec}: its labels are there already, too")
+            raise UsageError(f"{labeler.spec} cannot use known labels: it only reads existing labels itself")
         if isinstance(source, str | Path):
             held = [read_qrels(source, Path(source).name, labeler.scale, negative=False)]
         else:
             held = as_labelings(source)
         if len(held) != 1:
-            raise UsageError(f"known labels are those of one labeling, not of {len(held)}")
+            raise UsageError(f"give one labeling as known labels, not {len(held)}")
         labeling = held[0]
         table = labeling.table[labeling.table["status"] == Status.OK.value]
         labels = dict(zip(zip(table["query_id"], table["doc_id"], strict=True), table["relevance"], strict=True))
@@ -60,7 +60,7 @@ class KnownLabels:
         if labels and {*labels.values()} <= {0.0, 1.0} and str(labeler.scale) != "binary":
             # A file does not say its scale, and 0 and 1 stand on each.
             own = f"{labeler.spec} labels on the scale {labeler.scale}"
-            doubt = f"The labels of {labeling.name} are all 0 or 1, and {own}"
+            doubt = f"The labels of {labeling.name} are all 0 or 1, but {own}"
         known = cls(labels, labeling.name, doubt)
         if labels and not known.pooled(collection):
             raise DataError(
@@ -83,7 +83,7 @@ class KnownLabels:
             f" {collection.n_pairs - kept:,} are labelled now"
         )
         if kept < len(self.labels):
-            yield f"{len(self.labels) - kept:,} labels of {self.source} are of pairs outside of this pool, and left out"
+            yield f"{len(self.labels) - kept:,} labels of {self.source} are left out: their pairs are not in this pool"
 
     def others(self, units: Iterable[Unit]) -> Iterator[Unit]:
         """Yield units without the documents that have a label, where anything is left of them."""

@@ -109,9 +109,9 @@ class Utility(Labeler):
             option = "quality" if self.quality is not None else "variant"
             raise UsageError(f"{self.spec}: read=logprobs reads the probability of an answer: leave out {option}")
         if self.variant != "distraction" and self.relevant != "containment":
-            raise UsageError(f"{self.spec}: relevant is an option of variant=distraction")
+            raise UsageError(f"{self.spec}: the option relevant needs variant=distraction")
         if self.reference != "own" and self.top != 5:
-            raise UsageError(f"{self.spec}: top is an option of reference=own")
+            raise UsageError(f"{self.spec}: the option top needs reference=own")
         self._answerer  # noqa: B018 - looks its endpoint up
         if self._probable is not None:
             self._probable.check(str(self.spec))
@@ -119,7 +119,7 @@ class Utility(Labeler):
         if self.variant == "distraction" and self._relevant.scale.min_rel is None:
             raise UsageError(
                 f"{self.spec}: the labels of {self.relevant} do not say which documents are relevant: name a labeler"
-                " with yes or no, or with grades"
+                " that gives yes or no, or grades"
             )
 
     @cached_property

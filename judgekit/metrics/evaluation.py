@@ -88,7 +88,7 @@ def evaluate(
 
 def _check_choice(option: str, given: str, choices: tuple[str, ...]) -> None:
     if given not in choices:
-        raise UsageError(f"{option} is one of {', '.join(choices)}, not {given!r}.{nearest(given, choices)}")
+        raise UsageError(f"{option} must be one of {', '.join(choices)}, not {given!r}.{nearest(given, choices)}")
 
 
 def _check_names(what: str, names: list[str]) -> None:
@@ -313,7 +313,7 @@ def _unbounded(measure: Measure) -> str:
     if measure.by_evidence and measure.definition.high is None:
         return f"{measure} has no bounds: unknown labels may make or join units of evidence"
     if measure.definition.author:
-        return f"{measure} has no bounds: nothing says how its values grow with the labels"
+        return f"{measure} has no bounds: it is unknown how its values grow with the labels"
     return ""
 
 
@@ -329,10 +329,10 @@ def _undefined(measure: Measure, labeling: Labeling) -> str:
     if needs == "binary" and scale.min_rel is None and measure.rel is None and not measure.option("best"):
         example = replace(measure.spec, params=(*measure.spec.params, ("rel", 0.5)))
         return (
-            f"{name} needs to know which documents are relevant, and {whose} do not say it: give rel=, as in {example}"
+            f"{name} needs to know which documents are relevant, but {whose} do not say so: give rel=, as in {example}"
         )
     if measure.by_evidence and measure.option("ideal") == "retrieved":
-        return f"{measure} has no ideal of the retrieved: what a document adds depends on what stands above it"
+        return f"{measure} cannot take ideal=retrieved: a document's gain depends on those above it"
     return measure.definition.undefined(measure, scale)
 
 
@@ -421,7 +421,7 @@ def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds:
     for labeling in labelings:
         if labeling.subtopics:
             values = f"column 2 of {labeling.name} has up to {labeling.subtopics} values for a query"
-            yield f"{values}, as where judgments are of subtopics: scores do not tell these apart"
+            yield f"{values}, as in judgments of subtopics: scores do not tell these apart"
         if labeling.below:
             lie = "grades lie" if labeling.below > 1 else "grade lies"
             yield f"{labeling.below:,} {lie} below 0 in {labeling.name}: such documents are not relevant and gain 0"
@@ -430,6 +430,6 @@ def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds:
         seen = f"the scale of {labeling.name} was not declared; {labeling.scale.high} is its largest label"
         for measure in measures:
             if measure.definition.takes_largest(measure):
-                yield f"{seen}, and {measure} takes it for the largest grade there is"
+                yield f"{seen}, and {measure} assumes that no grade is larger"
         if bounds:
-            yield f"{seen}, and bounds take it for the largest that an unknown label may be"
+            yield f"{seen}, and bounds assume that no unknown label is larger"

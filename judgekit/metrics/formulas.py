@@ -21,7 +21,7 @@ from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
 from judgekit.spec import Value
 
-_REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
+_REL: Final = Param("smallest label that counts as relevant; by default as the labeling declares", valid=is_number)
 _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))
 _TIES: Final = {
     "ties": Param(

@@ -74,9 +74,9 @@ class Param:
             # True == 1, and yet rel=True is not a choice among numbers.
             if any(value == c and type(value) is type(c) for c in self.choices):
                 return None
-            return f"is one of {', '.join(map(str, self.choices))}, not {value!r}"
+            return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
         if self.valid is not None and not self.valid(value):
-            return f"is {self.expected}, not {value!r}"
+            return f"must be {self.expected}, not {value!r}"
         return None
 
 
@@ -339,9 +339,9 @@ def _why_unknown(name: str) -> str:
         return f"unknown measure {name!r}: for the share of queries with a relevant document within k, Success@k"
     known = _meant(Spec(base))
     if known is not None and cutoff and not int(cutoff[1:]):
-        return f"unknown measure {name!r}: a cutoff is 1 or more, as in '{known.name}@10'"
+        return f"unknown measure {name!r}: a cutoff must be 1 or more, as in '{known.name}@10'"
     if known is not None:
-        rule = "a cutoff stands behind @. " if cutoff else ""
+        rule = "write the cutoff behind an @. " if cutoff else ""
         return f"unknown measure {name!r}: {rule}Did you mean '{known.name}{cutoff}'?"
     return not_among("measure", name, sorted(DEFINITIONS), also=ALIASES)
 
@@ -425,7 +425,7 @@ def _signature(name: str, function: Callable[..., float]) -> tuple[bool, dict[st
 
 def _param(name: str, key: str, default: object) -> Param:
     if key == "rel" and default is None:
-        return Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
+        return Param("smallest label that counts as relevant; by default as the labeling declares", valid=is_number)
     # Before numbers: True is one in Python.
     if isinstance(default, bool):
         return Param("True or False", default, (False, True))

@@ -269,7 +269,7 @@ class RunChoice:
             return
         if self.judged:
             left = ", ".join(np.array(look.runs)[look.live])
-            ahead = f"Not decided yet in {measure}: {best} is ahead of what is left ({left})."
+            ahead = f"Not decided yet in {measure}: {best} leads the runs that are left ({left})."
             yield Claim("not decided", ahead, subject=best)
         else:
             of_best = (look.table["run"] == best) | (look.table["other"] == best)

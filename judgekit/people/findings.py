@@ -53,7 +53,7 @@ class Filled:
         return (
             f"No relevant document is left in {self.questions - self.final:,} of {plural(self.questions, 'question')}:"
             f" {name} finds none on {self.found - self.kept:,} of the {self.found:,} questions on which people found"
-            " one. Build with another labeling, have people judge more, or write these labels all the same with"
+            " one. Build with another labeling, have people judge more, or write these labels anyway with"
             " --accept-empty (accept_empty=True)"
         )
 
@@ -104,7 +104,7 @@ def gains(name: str, rule: Rule, both: pd.DataFrame) -> Iterator[str]:
         yield f"Of {name}'s labels {counts}: people's mean where both say relevant, or both not."
     if not (upper & relevant).any():
         yield (
-            f"People and {name} call no passage relevant together: {name}'s relevant labels count"
+            f"People and {name} agree on no relevant passage: {name}'s relevant labels count"
             f" {rule.scale.threshold:g}, people's least relevant grade."
         )
 
@@ -133,15 +133,15 @@ def of_existing(people: People) -> Iterator[str]:
     if people.design:
         return
     name = people.labeling.name
-    yield f"the judgments of {name} were not drawn at random: agreement with them is that on what they judge"
+    yield f"the judgments of {name} were not drawn at random: agreement holds only for what they judge"
     if people.left_out:
-        yield f"{people.left_out:,} judgments of {name} are about other questions or passages, and left out"
+        yield f"{people.left_out:,} judgments of {name} are left out: they are about other questions or passages"
 
 
 def misfits(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> Iterator[str]:
     """Yield what is wrong with mapped labels, held against what people gave."""
     if not len(known):
-        yield "people judged too few queries to hold any out: how often a final label is people's is unknown"
+        yield "people judged too few queries to hold any out, so the accuracy of the final labels is unknown"
         return
     if not scale.integral:
         return
@@ -151,7 +151,7 @@ def misfits(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> Ite
     never = sorted(set(known["people"]) - set(mapped[~np.isnan(mapped)].tolist()))
     if never:
         grades = ", ".join(f"{grade:g}" for grade in never)
-        yield f"people gave the grade{'s' if never[1:] else ''} {grades}, which no label of {name} becomes"
+        yield f"people gave the grade{'s' if never[1:] else ''} {grades}, to which no label of {name} is mapped"
 
 
 def apart(name: str, rule: Rule, judged: pd.DataFrame, scale: Scale) -> Iterator[str]:

@@ -47,7 +47,7 @@ class Grades:
         # Grades stand for the questions that they were drawn from: of others they are no random sample.
         if len(answered) != self.drawn_from:
             reason = (
-                f"the grades were drawn from {self.drawn_from:,} questions that every run answered, and now there are"
+                f"the grades were drawn from {self.drawn_from:,} questions that every run answered, but now there are"
                 f" {len(answered):,}: draw a new sample"
             )
             raise DataError(reason, self.path)
@@ -106,9 +106,7 @@ def grades_of(
     """
     # More documents make other answers, which nobody graded.
     if depth not in (None, grades.depth):
-        reason = (
-            f"holds grades of answers from the top {grades.depth}, and the decision is about those from the top {depth}"
-        )
+        reason = f"holds grades of answers from the top {grades.depth}, but the decision is about the top {depth}"
         raise DataError(reason, grades.path)
     return grades.over(texts_of(quality, metric, grades.depth, runs))
 

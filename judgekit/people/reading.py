@@ -332,21 +332,23 @@ def read_people(path: Path, collection: Collection) -> People:
         if not path.exists():
             raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
         raise DataError(
-            f"{asked_path(path).name} is not next to it, so nobody knows with which probability each passage was"
-            " judged, and these labels say nothing of the others: draw some with `judgekit annotate sample`. In the"
-            " final qrels such labels count: judgekit build --people",
+            f"{asked_path(path).name} is not next to it, so the probability with which each passage was drawn is"
+            " unknown, and these labels say nothing about the others: draw some with `judgekit annotate sample`. You"
+            " can still put such labels into the final qrels: judgekit build --people",
             path,
         )
     table = pd.DataFrame(asked.rows, columns=list(ASKED_COLUMNS)).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
-            raise DataError(f"query {query_id!r} is not in this experiment: these labels belong to another", path)
+            raise DataError(f"query {query_id!r} is not in this experiment: these labels belong to another one", path)
         if doc_id not in collection.pairs.get(query_id, ()):
             raise DataError(f"query {query_id!r}, doc {doc_id!r} is not in the pool of the experiment's runs", path)
         (doc,) = collection.docs.get([doc_id])
         # A collection that was cut anew has other texts under the same ids.
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
-            raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
+            raise DataError(
+                f"query {query_id!r}, doc {doc_id!r}: the text differs from the one that people judged", path
+            )
     labeling = read_qrels(path, "people", Scale.parse(asked.scale), negative=False)
     return People(labeling, table, asked.design, asked.seconds)
 

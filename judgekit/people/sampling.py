@@ -204,7 +204,7 @@ def _check(n: int, most: int | None = None, what: str = "") -> None:
     if n < 1:
         raise UsageError(f"n, how many to draw, must be at least 1, not {n}")
     if most is not None and n > most:
-        raise UsageError(f"{n:,} {what} were asked for, but only {most:,} exist")
+        raise UsageError(f"{n:,} {what} were requested, but only {most:,} exist")
 
 
 def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
@@ -216,7 +216,7 @@ def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
             return output.scale, ("No", "Yes"), judge.guideline
         if output.type == "grade":
             return output.scale, tuple(name for name, _ in output.form.others), judge.guideline
-    raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
+    raise UsageError(f"people give the grades of a judge prompt, but {prompt!r} declares none: use graded or binary")
 
 
 def coarse(labeling: Labeling, labels: Floats) -> Floats:

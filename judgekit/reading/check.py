@@ -118,7 +118,7 @@ class _Probe:
             untested = answer.param not in fields or answer.most is not None
             if not untested or self.quirks.learn(answer.param, answer.most) is None:
                 return _Refusal(self.secret.cut(answer.reason), refused=True)
-        return _Refusal("it refuses parameter after parameter", refused=True)
+        return _Refusal("it refuses one parameter after another", refused=True)
 
     async def _send(self, body: bytes) -> Reply | _Refusal | Unsupported:
         endpoint = self.endpoint
@@ -240,7 +240,7 @@ async def _answer(probe: _Probe) -> Check:
     for param in sorted(probe.quirks.dropped):
         remarks.append(f"{param} is left out")
     if reply.usage is None or reply.usage.total is None:
-        remarks.append("it reports no tokens, so that costs are estimated")
+        remarks.append("it reports no tokens, so costs are estimated")
     if proves_thinking(reply, parse_json(reply.raw)):
         remarks.append(
             "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
@@ -251,7 +251,9 @@ async def _answer(probe: _Probe) -> Check:
         unstopped = await probe.ask(canonical(fields))
         if isinstance(unstopped, Reply) and unstopped.text:
             shown = unstopped.text[:20]
-            remarks.append(f"without a stop it says {shown!r}: set params.stop to what does not begin its replies")
+            remarks.append(
+                f"without a stop it says {shown!r}: set params.stop to a text with which its replies do not begin"
+            )
     detail = "; ".join([f"{_said(reply)} in {seconds:.2f} s", *remarks])
     return Check(name, "partly" if remarks or not reply.text else "yes", detail)
 
@@ -278,7 +280,7 @@ async def _logprobs(probe: _Probe) -> Check:
     # Some servers give the chosen token alone, of which no probability of another verdict can be read.
     most = max(len(at(token, "top_logprobs") or ()) for token in reply.logprobs)
     if most < 2:
-        return Check(name, "partly", "of the tokens, but of no alternatives", _LOGPROBS_ARE_FOR)
+        return Check(name, "partly", "only those of the tokens, not of alternatives", _LOGPROBS_ARE_FOR)
     detail = f"with up to {most} alternatives a token"
     if probe.quirks.alternatives is not None:
         detail += ", the most that it allows; fewer are asked for"
@@ -376,7 +378,7 @@ async def _room(probe: _Probe, context: int | None) -> list[Check]:
         reply = await probe.ask(asker.request({"question": _QUESTION, "passages": passage}).body)
         if isinstance(reply, Reply):
             taken = "" if reply.usage is None else f", and counted {reply.usage.prompt:,} tokens"
-            return [Check(name, "ignored", f"answered{taken}: it cuts prompts without a word", _CONTEXT_IS_FOR)]
+            return [Check(name, "ignored", f"answered{taken}: it cuts prompts without saying so", _CONTEXT_IS_FOR)]
         return [Check(name, "refused", reply.said, _CONTEXT_IS_FOR)]
     # Elsewhere such a reply might be paid for.
     if not is_local(endpoint.base_url):

@@ -32,10 +32,10 @@ _VERDICTS: Final = ("yes/no", "grade", "choice")
 _ANSWERS: Final = ("short", "long", "class")
 
 _OURS: Final[Mapping[str, str]] = {
-    "model": "the model is the endpoint's",
-    **dict.fromkeys(SHOWN.values(), "what is asked is made of system and user"),
-    "n": "one reply is read; judges have the option samples",
-    "stream": "replies are read whole",
+    "model": "the endpoint names the model",
+    **dict.fromkeys(SHOWN.values(), "system and user are the prompt"),
+    "n": "judgekit reads one reply; judges have the option samples",
+    "stream": "judgekit reads whole replies",
 }
 """Fields of the request body that a prompt may not set, and why."""
 
@@ -199,9 +199,9 @@ def _check_messages(file: _File, path: Path) -> None:
     for word in sorted(needed - shown):
         raise ConfigError(f"lacks the placeholder {{{word}}}, which a {file.kind} prompt needs", path, "user")
     if file.passage and ("{doc}" not in file.passage or "passages" not in shown):
-        raise ConfigError("is what each of {passages} is made of, and shows the document as {doc}", path, "passage")
+        raise ConfigError("must show the document as {doc}, and the prompt must hold {passages}", path, "passage")
     if IN_PASSAGE.search(file.system + file.user):
-        raise ConfigError("shows a document: {doc} and its columns stand in passage", path, "user")
+        raise ConfigError("shows a document: move {doc} and its columns into passage", path, "user")
     if file.kind == "answer" and "passages" in shown and not file.closed_book:
         reason = "is missing: the prompt to use where there is no document, e.g. closed-book"
         raise ConfigError(reason, path, "closed_book")
@@ -220,11 +220,11 @@ def _check_output(file: _File, output: Output, path: Path) -> None:
     if form.keys and form.label:
         raise ConfigError("cannot be declared together with json: a reply has one form", path, "output.line")
     if form.steps and not form.label:
-        raise ConfigError("are the lines above the last, so they go with line", path, "output.steps")
+        raise ConfigError("are the lines above the last one, so declare line too", path, "output.steps")
     if scale is not None and scale.min_rel is not None:
         low, high = form.ends
         if not low < scale.min_rel <= high:
-            reason = f"{scale.min_rel} must lie above the smallest and not above the largest grade"
+            reason = f"{scale.min_rel} must be above the smallest grade and at most the largest"
             raise ConfigError(reason, path, "output.min_rel")
 
 
@@ -232,7 +232,7 @@ def _params(file: _File, path: Path) -> dict[str, Any]:
     """Return the further fields of the request body."""
     for key, value in file.params.items():
         if key in _OURS:
-            raise ConfigError(f"is not a prompt's to set: {_OURS[key]}", path, f"params.{key}")
+            raise ConfigError(f"cannot be set by a prompt: {_OURS[key]}", path, f"params.{key}")
         try:
             canonical(value)
         except (TypeError, ValueError) as problem:

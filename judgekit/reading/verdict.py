@@ -345,7 +345,7 @@ def read(text: str, form: ReplyFormat, thinks: bool = False) -> Verdict | Unread
         hint = ""
         if "/" in text and not thinks:
             hint = " (if the model thinks in its replies, set thinks = true)"
-        return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
+        return Unread(Status.UNPARSED, f"reasoning and answer cannot be told apart: {shown!r}{hint}")
     verdict = _in_form(said, form)
     if verdict is not None:
         return verdict

@@ -199,8 +199,8 @@ class _Views:
         if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
             return None
         caption = (
-            f"For each labeling and k, whichever of {data['measures'].max():.0f} measures follows the answers best. It"
-            " was chosen after looking, so that it flatters; it has no interval, and no decision rests on it."
+            f"For each labeling and k, the one of {data['measures'].max():.0f} measures that follows the answers best."
+            " Chosen after looking, it flatters the labeling; it has no interval, and no decision uses it."
         )
         title = "Each labeling's best measure at each k"
         drawn = Chart("best-against-k", title, caption, self.panels(dots), self.order, _K).lines()

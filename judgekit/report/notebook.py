@@ -43,7 +43,7 @@ def figures(thing: object, coefficient: str = HEADLINE, run: str | None = None) 
     results = getattr(thing, "results", None)
     if not isinstance(results, Results):
         raise UsageError(
-            "figures are drawn of what compare, label, score and run return, and of a decision; this is of type"
+            "figures show a decision or a result of compare, label, score or run, not an object of type"
             f" {type(thing).__name__}"
         )
     return figures(results, coefficient, run)

@@ -133,7 +133,7 @@ def _planned(
     problems = _check(files, plan, asked)
     for file in files.all:  # once all others had their turn
         if file.path in files.run_names and file not in runs.files.values():
-            files.cautions.append(f"{file.name}: only runs are named by NAME=FILE, and this is none")
+            files.cautions.append(f"{file.name}: NAME=FILE names runs only, and this is not a run")
         file.leave("no other file needs it")
         if file.unknown_table and not (file.taken or file.broken or file.named):
             unknown = f"{file.name} is not used: nothing says what its columns hold. Name them, e.g. of questions:"

@@ -57,9 +57,9 @@ class Part:
     def tokens(self) -> str:
         """What is known of the tokens, in words."""
         if self.uncounted == self.replies:
-            return "unknown tokens, as the server counted none"
+            return "tokens unknown: the server counted none"
         counted = f"{self.prompt_tokens:,} prompt and {self.completion_tokens:,} completion tokens"
-        return counted if not self.uncounted else f"{counted}, and unknown ones of {self.uncounted:,} replies"
+        return counted if not self.uncounted else f"{counted}, those of {self.uncounted:,} replies unknown"
 
 
 @dataclass

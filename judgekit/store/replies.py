@@ -280,10 +280,10 @@ class Store:
         for copy in aside.glob(f"{_COPY}*"):
             copy.unlink(missing_ok=True)
         if counted is None or counted < len(saved):
-            counts = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
+            counts = f"{len(saved):,} rows were saved; any others are lost, and their number is unknown"
         else:
             gone = counted - len(saved)
-            counts = f"it held {counted:,} rows; {len(saved):,} were saved, {gone:,} are gone"
+            counts = f"it held {counted:,} rows; {len(saved):,} were saved, {gone:,} are lost"
         if counted != len(saved):
             counts += "; a run asks and pays again for the lost replies that it needs"
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")

@@ -114,7 +114,7 @@ def header_problem(name: str, value: str) -> str | None:
     if _KEY_NAME.search(name) or _KEY_VALUE.search(value):
         return 'holds what looks like a key, and settings are stored and shown: put it in a variable, "env:NAME"'
     if not (value.isascii() and value.isprintable()):
-        return "holds characters that no header has"
+        return "holds characters that headers cannot have"
     return None
 
 
@@ -136,8 +136,8 @@ def proxy_for(base_url: str) -> str | None:
     if address is None:
         variable = f"{parts.scheme.upper()}_PROXY" if proxies.get(parts.scheme) else "ALL_PROXY"
         raise ConfigError(
-            f"the proxy that {variable} names for {host} must be an address like http://proxy:3128 (proxies of other"
-            f" kinds, SOCKS among them, are not supported); NO_PROXY={host} goes without one"
+            f"{variable} must name a proxy for {host} by an address like http://proxy:3128 (SOCKS and other kinds of"
+            f" proxies are not supported); NO_PROXY={host} connects without one"
         )
     return urlunsplit(address)
 

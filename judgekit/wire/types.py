@@ -184,7 +184,7 @@ class Endpoint:
             if name in _OURS:
                 yield f"params.{name}", f"judgekit sets {name} itself; leave it out"
             if name in _ROOMS and (type(value) is not int or value < 1):
-                yield f"params.{name}", f"must be a whole number from 1 on, not {value!r}"
+                yield f"params.{name}", f"must be a whole number of at least 1, not {value!r}"
         key = key_among(params)
         if key is not None:
             yield "params", f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env"

@@ -316,7 +316,7 @@ def test_rows_that_a_table_lacks_for_a_run_are_missing_and_not_inapplicable(judg
     best = (scores["labeling"] == "other") & (scores["run"] == "tfidf") & (scores["query_id"] < "q0012")
     out = judgekit(*written(tmp_path, scores[~best], quality), "--resamples", 200)
     assert "does not apply" not in out.out
-    assert "12 rows of other are missing, of tfidf ('q0000', 'q0001', 'q0002' and 9 more).\n" in out.err
+    assert "other lacks 12 rows for tfidf ('q0000', 'q0001', 'q0002' and 9 more).\n" in out.err
     own = scores[~best].assign(measure="mine@5")
     out = judgekit(*written(tmp_path, own, quality), "--resamples", 200)
     assert "Nothing bounds them." in out.err
@@ -487,7 +487,7 @@ def test_answers_made_from_other_documents_than_the_runs_are_refused(judgekit: J
 
     said = answered(context=["d3", "d1"])
     assert said.code == 2
-    assert "1 imported answers were made from other documents than their run's top: that to query 'q1'" in said.err
+    assert "1 imported answers were not made from the top of their run. The first, to query 'q1'" in said.err
     assert answered(context=["d1", "d0"]).code == 0, "in whichever order the prompt had them"
     assert "contexts" not in pd.read_csv(tmp_path / "quality.csv").columns
     assert answered(context="d0 d1").code == 0

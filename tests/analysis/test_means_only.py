@@ -54,7 +54,7 @@ def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_a
     assert found.decision.lines == (("Choose", said),)
     held = {"score": scores_as, "quality": quality_as}
     tables = " and of ".join(name for name, held_as in held.items() if held_as == "means")
-    said = f"Only means (query_id 'all') stand in the table of {tables}: the system level can be compared"
+    said = f"The table of {tables} holds only means (query_id 'all'), so the system level is compared"
     assert any(line.startswith(said) for line in found.warnings)
     assert found.differences.empty
 

@@ -45,4 +45,4 @@ def test_a_column_of_the_quality_table_says_which_they_are_and_how_many_there_ar
     quality["answerable"] = quality["query_id"] < "q040"
     found = jk.compare(scores, quality, jk.Rules(primary="nDCG@5", resamples=200))
     assert found.decision.record() == compared({"short": 27, "long": 9}).decision.record()
-    assert "30 questions that nothing answers: left out of all comparisons." in found.warnings
+    assert "All comparisons leave out 30 unanswerable questions." in found.warnings

@@ -68,7 +68,7 @@ def test_until_it_is_asked_a_metric_on_which_tools_disagree_decides_nothing():
     assert set(found.table["labeling"]) == {"truth", "score_x", "perplexity"}
     notes = " ".join(found.warnings)
     assert "`--reverse hallucination` if lower is better, else `--as-given hallucination`" in notes
-    assert "perplexity: lower is better; compared so." in notes
+    assert "perplexity: lower counts as better." in notes
     assert "latency is book-keeping: not compared." in notes
     r = found.decision.of("keep")
     assert r["subject"].tolist()[0] in ("truth", "perplexity")
@@ -135,7 +135,7 @@ def test_long_tables_ask_about_the_outcome_too():
 
 
 def test_what_is_named_has_to_be_there_and_to_have_one_direction():
-    with pytest.raises(UsageError, match="cannot be both"):
+    with pytest.raises(UsageError, match="is named in both"):
         Directions(("x",), ("x",))
     with pytest.raises(UsageError, match="unknown metric 'scorex'"):
         compare(wide(), rules=FAST, outcome="thumb", reverse=["scorex"])

@@ -151,7 +151,7 @@ def test_several_files_of_answers_are_one_table(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="two answers for model undeclared, run a, depth 5, query_id q1"):
         read_answers([(one, "a"), (one, "a")], QUERIES, runs=["a", "b"], depths=[5])
     two.write_text('{"query_id": "q1", "answer": "Rome", "run": "b", "mode": "vote"}\n')
-    with pytest.raises(DataError, match=r"one\.json: lacks column 'mode', which others of the files have"):
+    with pytest.raises(DataError, match=r"one\.json: lacks column 'mode', which other files have"):
         read_answers([(one, "a"), (two, None)], QUERIES, runs=["a", "b"], depths=[5])
 
 

@@ -81,8 +81,8 @@ def test_of_whole_rankings_it_is_the_borda_score(rankings: list[list[str]]) -> N
 def test_runs_that_met_other_rivals_are_named() -> None:
     _, notes = wins(table("q1,x,y,a", "q1,x,z,a", "q2,x,y,a", "q2,x,z,a", "q2,y,z,a"))
     assert [*notes] == [
-        "Not every two of the runs met equally often on 1 of 2 questions: there a run's share of wins depends on whom"
-        " it met."
+        "On 1 of 2 questions, some pairs of runs met more often than others: there a run's share of wins depends on its"
+        " opponents."
     ]
 
 
@@ -111,7 +111,10 @@ def test_people_and_judges_stand_apart() -> None:
         (["q1,b,a,a"], "the winner 'a' is the name of one run and stands for something else"),
         (["q1,tie,y,tie"], "is the name of one run and stands for something else"),
         (["q1,x,y,a", "q1,x,y,b"], r"compares 'x' with 'y' twice, with different winners \(first"),
-        (["q1,x,y,a", "q1,x,y,x"], r"compares 'x' with 'y' twice \(first in line 2\). Of several people, name each"),
+        (
+            ["q1,x,y,a", "q1,x,y,x"],
+            r"compares 'x' with 'y' twice \(first in line 2\)\. If several people",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_its_line(tmp_path: Path, rows: list[str], said: str) -> None:

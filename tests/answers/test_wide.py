@@ -221,7 +221,7 @@ def test_a_file_whose_low_scores_pass_says_that_lower_is_better(judgekit: Judgek
     apart = taken_apart({"a": file}, DeclaredOutcome("Correctness"))
     assert (apart.lower, apart.asked) == (("Hallucination",), ())
     said = judgekit("compare", "--scores", file, "--outcome", "Correctness")
-    assert "Hallucination: lower is better; compared so." in said.err
+    assert "Hallucination: lower counts as better." in said.err
     # A score on the threshold passes either way, and says nothing.
     file.write_text(of_deepeval(0.5, [(0.5, True), (0.5, True)]))
     with pytest.raises(UsageError, match="Hallucination: tools disagree on its direction"):

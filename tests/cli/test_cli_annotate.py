@@ -45,7 +45,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     assert labels.row_relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in tasks)
     correct = ["annotate", "correct", "people.qrels", "out", "-o", "corrected.csv", "-m"]
     said = judgekit(*correct, "P@1", code=0).out
-    assert "Agreement with people. On relevance: what each side declares relevant:" in said
+    assert "Agreement with people (relevant as each side declares it):" in said
     rows = pd.read_csv(finished / "corrected.csv", keep_default_na=False).to_dict("records")
     assert {row["labeling"] for row in rows} == {"containment", "judge", "erag"}
     (difference,) = [row for row in rows if row["labeling"] == "containment" and row["other"]]
@@ -83,7 +83,7 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     ("command", "said"),
     [
         ("sample experiment.toml --by judge -o s.jsonl --n 3", "leave out --by"),
-        ("sample experiment.toml --n 7 -o s.jsonl", "7 queries were asked for, but only 6 exist"),
+        ("sample experiment.toml --n 7 -o s.jsonl", "7 queries were requested, but only 6 exist"),
         ("sample experiment.toml --design answers -o s.jsonl", "holds no answers yet"),
         ("sample nowhere -o s.jsonl", "nowhere"),
         ("sample out --design decision --n 3 -o s.jsonl", "leave out --n"),

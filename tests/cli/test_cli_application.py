@@ -11,7 +11,7 @@ from judgekit.wire.types import Endpoint
 from tests.cli.test_cli_stages import DATA, MOCK
 from tests.small import EXPERIMENT, Judgekit, toml
 
-UNDECLARED = "Which model answered is not declared"
+UNDECLARED = "The answering model is not declared"
 IMPORT = '[answers]\nimport = "app.csv"\ndepths = [4]\nmetrics = ["em", "correct"]\n'
 
 
@@ -133,9 +133,9 @@ def test_a_result_says_of_how_many_answers_the_published_rule_differs(judgekit, 
     (folder / "given.csv").write_text("query_id,answer\nq1,15\nq2,O’Brien\nq3,Paris\n", encoding="utf-8")
     common = ["answer", "--queries", "asked.jsonl", "--import", "given.csv", "--out", "rated.csv"]
     said = judgekit(*common, "--metric", "em", "--metric", "accuracy", code=0)
-    assert "em: 2 of 3 count otherwise under em(norm=squad)" in said.err
+    assert "em: 2 of 3 values differ under em(norm=squad)" in said.err
     assert "accuracy:" not in said.err
-    assert "count otherwise" not in judgekit(*common, "--metric", "em(norm=squad)", code=0).err
+    assert "differ under" not in judgekit(*common, "--metric", "em(norm=squad)", code=0).err
 
 
 def test_labels_say_of_how_many_pairs_the_rule_by_tokens_differs(judgekit, folder):
@@ -149,10 +149,9 @@ def test_labels_say_of_how_many_pairs_the_rule_by_tokens_differs(judgekit, folde
     (folder / "found.csv").write_text("query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d1,2\nq2,d2,1\n")
     files = ["--queries", "asked.jsonl", "--docs", "texts.jsonl", "--run", "found.csv"]
     said = judgekit("label", "containment", *files, "--out", "found.qrels", code=0)
-    assert "containment: 1 of 4 count otherwise under containment(norm=squad)" in said.err
+    assert "containment: 1 of 4 labels differ under containment(norm=squad)" in said.err
     assert (
-        "count otherwise"
-        not in judgekit("label", "containment(norm=squad)", *files, "--out", "other.qrels", code=0).err
+        "differ under" not in judgekit("label", "containment(norm=squad)", *files, "--out", "other.qrels", code=0).err
     )
 
 
@@ -177,7 +176,7 @@ def test_means_over_different_queries_are_told_where_runs_are_compared(judgekit,
     (folder / "some.trec").write_text("".join((folder / "good.trec").read_text().splitlines(keepends=True)[:2]))
     runs = ["score", "--run", "good.trec", "--run", "some.trec", "--qrels", "gold.qrels", "--baseline", "good"]
     (folder / "gold.qrels").write_text("q0 0 d0a 1\nq1 0 d1a 1\n")
-    note = "under --like beir the runs' means are over different queries: compare them without it"
+    note = "--like beir takes each run's mean over other queries: leave it out to compare runs"
     assert note in judgekit(*runs, "--like", "beir", code=0).err
     assert "different queries" not in judgekit(*runs, code=0).err
 

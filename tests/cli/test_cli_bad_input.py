@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "two runs of one name": (_nothing, [*SCORE, "--run", "good.trec"], ["good.trec", "named"]),
     "one file under two names in options": (_nothing, ["score", "--run", "a=good.trec", "--run", "b=good.trec", "--qrels", "gold.qrels"], ["--run b=good.trec: 'a' is the same file"]),
     "a run without a file": (_nothing, ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file name is missing"]),
-    "half an endpoint": (_nothing, [*JUDGE, "--model", "m"], ["--model is of a server: name the server with --endpoint"]),
+    "half an endpoint": (_nothing, [*JUDGE, "--model", "m"], ["--model sets an option of a server: name the server with --endpoint"]),
     "a table of another kind": (_nothing, [*SCORE, "--out", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
     "qrels of other queries": (_edit("gold.qrels", "q", "topic"), SCORE, ["qrels 'gold' list none of the queries and documents of good"]),
     "one of several qrels is foreign": (_write("other.qrels", "q0 0 elsewhere 1\n"), [*SCORE, "--qrels", "other.qrels"], ["qrels 'other' list none of the queries and documents of good"]),

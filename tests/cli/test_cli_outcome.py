@@ -110,7 +110,7 @@ def test_rows_missing_for_one_run_are_missing_and_never_do_not_apply(folder, jud
     own_scores(folder / "scores.csv", ["q1", "q2", "q3"])
     asked = ["compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--resamples", "100"]
     said = judgekit(*asked, code=0)
-    assert "3 rows of ragas are missing, of poor ('q1', 'q2' and 'q3'). Nothing bounds them." in said.err
+    assert "ragas lacks 3 rows for poor ('q1', 'q2' and 'q3'). Nothing bounds them." in said.err
     assert "ragas lacks scores on 3 questions (q1, q2 and q3), where nothing bounds them: nothing is claimed of it" in (
         " ".join(said.out.split())
     )
@@ -215,7 +215,7 @@ def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(f
 def test_missing_labels_under_another_name_are_not_counted_as_0(folder, judgekit):
     (folder / "gold.qrels.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
     said = judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", code=2).err
-    assert "gold.qrels.missing.tsv: is not read: the missing labels of gold.qrels are looked for in" in said
+    assert "gold.qrels.missing.tsv: is not read: judgekit looks for the missing labels of gold.qrels in" in said
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ LABEL = ["label", "containment", "--queries", "queries.jsonl", "--docs", "docs.j
 
 def test_a_file_of_somebody_else_is_named_before_it_is_replaced(judgekit, folder):
     (folder / "found.qrels").write_text("my own notes")
-    note = "note: found.qrels is replaced: nothing beside it says that judgekit wrote it as it is"
+    note = "note: found.qrels is replaced, although no manifest says that judgekit wrote it"
     assert note in judgekit(*LABEL, "found.qrels", code=0).err
     # From now on it is ours, until somebody edits it.
     assert "is replaced" not in judgekit(*LABEL, "found.qrels", code=0).err

@@ -77,7 +77,7 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit, folder):
     chosen = comparison[(comparison["coefficient"] == "concordance") & (comparison["labeling"] == "mine")]
     assert list(chosen["value"]) == [1.0]
     assert "of two questions, mine finds the worse answered one 100 " in " ".join(said.out.split())
-    assert "The quality table has no column 'depth': judgekit takes the answers' depth to be 5." in said.err
+    assert "The quality table has no column 'depth': judgekit assumes that the answers' depth is 5." in said.err
     assert re.search(r" concordance +ci_low +ci_high +tau_b +rho +r\n.* 1\.0000 +0\.\d+ +1\.0000 ", said.out)
     pd.concat([good, good.assign(measure="P@10")]).to_csv("scores.csv", index=False)
     assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*COMPARE, code=2).err
@@ -223,7 +223,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
     ("ratings", "primary", "metric", "told"),
     [
         (["thumbs.csv"], "nDCG@4", "thumb", "unknown outcome 'thumb'"),
-        (["thumbs.csv"], "nDCG@1", "thumbs", "those from the top 4 only"),
+        (["thumbs.csv"], "nDCG@1", "thumbs", "it is known only for the top 4"),
         (["em.csv"], "nDCG@4", "em", "which the experiment computes itself"),
         (["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs", "two of the files rate 'thumbs'"),
     ],

@@ -101,7 +101,7 @@ def test_replies_are_forgotten_by_their_age_in_days(judgekit, finished, monkeypa
 def test_verify_says_when_a_loss_cannot_be_checked(judgekit, finished):
     assert "cannot be checked" not in judgekit("cache", "--check", code=0).out
     (finished / "store" / "cache.db-count").unlink()
-    assert "whether replies are gone cannot be checked" in judgekit("cache", "--check", code=0).out
+    assert "lost replies cannot be noticed" in judgekit("cache", "--check", code=0).out
 
 
 def test_a_dry_run_and_a_run_say_that_stored_replies_are_gone(judgekit, finished):
@@ -110,7 +110,7 @@ def test_a_dry_run_and_a_run_say_that_stored_replies_are_gone(judgekit, finished
     count.write_text(f"{number:>12} {rows:>16} {int(ever) + 7:>16}\n")
     for options in (["--dry-run"], ["--overwrite"]):
         said = judgekit(*RUN, *options)
-        assert "7 fewer than were stored: its log (cache.db-wal) is gone" in said.err, options
+        assert "7 fewer than were stored: its log (cache.db-wal) is lost" in said.err, options
     assert "fewer" not in judgekit(*RUN, "--overwrite").err
 
 
@@ -123,17 +123,15 @@ def test_the_commands_of_0_3_do_the_same_and_name_the_new_ones(judgekit, finishe
     ):
         if "import" in old:
             before = judgekit("cache", "export", "replies.jsonl", code=0)
-            assert "write `judgekit cache --export FILE`" in before.err
+            assert "use `judgekit cache --export FILE`" in before.err
         said = judgekit("cache", *old, code=0)
         assert said.out == judgekit("cache", *new, code=0).out
-        assert (
-            f"write `judgekit cache{''.join(f' {word}' for word in new).replace('replies.jsonl', 'FILE')}`" in said.err
-        )
+        assert f"use `judgekit cache{''.join(f' {word}' for word in new).replace('replies.jsonl', 'FILE')}`" in said.err
 
 
 def test_the_store_is_shown_checked_and_copied_one_at_a_time(judgekit, finished):
     held = json.loads(judgekit("cache", "--json", code=0).out)
     assert held["replies"] == sum(part["replies"] for part in held["parts"]) > 0
     assert json.loads(judgekit("cache", "--check", "--json", code=0).out)["checked"] == held["replies"]
-    assert "one of them at a time" in judgekit("cache", "--check", "--export", "r.jsonl", code=2).err
+    assert "give --check or --export, not both" in judgekit("cache", "--check", "--export", "r.jsonl", code=2).err
     assert not Path("r.jsonl").exists()

@@ -146,7 +146,7 @@ def test_a_server_that_fails_from_the_start_stops_the_run_with_a_sentence(fault_
     run = Run(fault_server.base_url, UNITS, **PATIENT)
     assert "without a single answer: " in run.stopped
     assert "all replies so far are kept" in str(run.error)
-    assert any(re.search(r"; starts no attempt after \d\d:\d\d:\d\d$", note) for note in run.notes)
+    assert any(re.search(r"; gives up at \d\d:\d\d:\d\d$", note) for note in run.notes)
     assert not run.outcomes
 
 
@@ -244,7 +244,7 @@ def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(cloc
         watch.tell_retry(retry_policy)
         clock.now += 1
     assert len(told) == 2
-    assert told[0].startswith("e: trying again after 500: boom; starts no attempt after ")
+    assert told[0].startswith("e: trying again after 500: boom; gives up at ")
     assert says_a_time(told[0], begun + 600)
     assert says_a_time(told[1], begun + 600 - 20), "20 s later by the clock that the test turns"
 
@@ -269,7 +269,7 @@ def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it
     assert watch.failed(asked) is None
     before = time.time()
     watch.tell_retry(retry_policy)
-    assert "e asks to wait 5 minutes (429: busy); starts no attempt after " in told[0]
+    assert "e asks to wait 5 minutes (429: busy); gives up at " in told[0]
     assert says_a_time(told[0], before + 300)
 
 

@@ -93,7 +93,7 @@ async def waiting(text: str) -> list[str]:
     [
         (lambda text: "a text", "must return a list of passages"),
         (lambda text: 1 / 0, "query 'q1': ZeroDivisionError"),
-        ({"a": plain, "b": "b.trec"}, "run 'b' is no retriever"),
+        ({"a": plain, "b": "b.trec"}, "run 'b' is not a retriever"),
         ("missing.trec", "docs is missing"),
         (LangChain, "docs is missing: .*not its class"),
         (SimpleNamespace(as_retriever=LangChain), r"SimpleNamespace is no retriever, .* as_retriever\(\) of it"),

@@ -268,7 +268,7 @@ def test_runs_and_qrels_of_any_form_become_trec(
     [
         ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run or qrels"),
         ("out.qrels", {"kind": "docs"}, "unknown kind of data"),
-        ("out.trec", {"min_grade": 1}, "are about qrels"),
+        ("out.trec", {"min_grade": 1}, "are for qrels"),
         ("-", {"kind": "qrels"}, "OUT must be a file"),
     ],
 )

@@ -67,7 +67,7 @@ def test_the_decision_says_what_nesting_and_questions_without_an_answer_do(folde
     finished = jk.run(folder / "experiment.toml", out=folder / "out", asking=jk.Asking(cache=folder / "store"))
     text = " ".join(finished.comparison.decision.text.split())
     assert "On 100 % of the questions one list contains the other (top1 within top3)." in text
-    assert "20 questions that nothing answers: left out of all comparisons." in finished.comparison.warnings
+    assert "All comparisons leave out 20 unanswerable questions." in finished.comparison.warnings
     table = pd.read_csv(folder / "out" / "comparison.csv")
     recall, gains = (table[(table["measure"] == name) & (table["level"] == "system")] for name in ("R@3", "nDCG@3"))
     assert recall["flags"].str.contains("nested").all()

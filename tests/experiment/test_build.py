@@ -107,7 +107,7 @@ def test_existing_judgments_by_people_enter_the_final_qrels_with_their_source(fo
     assert (len(by_people), by_people.loc[("q3", "d3a"), "relevance"]) == (13, 1)
     assert set(table["source"]) == {"nist.csv", "judge"}
     assert "13 by nist.csv" in built.out
-    assert "2 judgments of nist.csv are about other questions or passages, and left out" in built.err
+    assert "2 judgments of nist.csv are left out: they are about other questions or passages" in built.err
     card = (folder / "ground-truth" / "card.md").read_text()
     assert "- 13 labels by people (nist.csv), " in card
     assert "not drawn at random" in card
@@ -122,7 +122,7 @@ def test_judgments_that_are_all_alike_leave_the_labeling_its_own_scale(grade, fo
     assert "Relevant is what judge declares, 1: people judged no question's passages as a whole" in built.out
     judgekit("run", "experiment.toml", "--out", "out", code=0)
     refused = judgekit("annotate", "correct", "gold.qrels", "out", code=2).err
-    assert "nobody knows with which probability each passage was judged" in refused
+    assert "the probability with which each passage was drawn is unknown" in refused
 
 
 def graded(folder, judgekit, said, questions=40):
@@ -251,7 +251,7 @@ def test_ground_truth_of_another_experiment_is_not_replaced(folder, judgekit):
     judgekit("run", "experiment.toml", "--out", "out", code=0)
     assert "replace them" not in judgekit("build", "out", "-l", "judge", code=0).err
     built = judgekit("build", "out", "-l", "containment", code=0)
-    assert "ground-truth holds the labels of judge: those of containment replace them" in built.err
+    assert "the labels of containment replace those of judge in ground-truth" in built.err
 
 
 def test_judgments_that_the_final_qrels_leave_out_are_named_with_the_cure(folder, judgekit):

@@ -102,7 +102,7 @@ def test_the_installed_wheel_runs_the_demo_elsewhere_and_finds_its_prompts(insta
     shown = run(installed / "judgekit", "demo", cwd=here, HOME=str(home), COLUMNS="160").stdout
     (report,) = here.rglob("report.html")
     assert report.name in shown.replace("\n", "")
-    assert "Replayed: what a small real model" in report.read_text(encoding="utf-8")
+    assert "Replayed: the recorded replies of a small real model" in report.read_text(encoding="utf-8")
     assert sum(1 for _ in here.rglob("*.qrels")) >= 4
     assert not list(home.iterdir()), "the demo keeps everything inside its results folder"
     code = "from judgekit.reading.prompts import list_prompts; print(*(p.name for p in list_prompts()))"

@@ -133,9 +133,9 @@ def test_whole_questions_are_drawn_and_the_seed_says_which(folder: Path) -> None
 
 def test_what_cannot_be_tested_is_refused(folder: Path) -> None:
     counting = Counting()
-    with pytest.raises(UsageError, match="name a labeler of single pairs"):
+    with pytest.raises(UsageError, match="name a labeler that looks at one at a time"):
         on_small(folder, counting, "utility(reference=own)")
-    with pytest.raises(DataError, match="people judged no question of these queries"):
+    with pytest.raises(DataError, match="people judged none of these questions"):
         on_small(folder, counting, qrels={"people": {"elsewhere": {"d0a": 1}}})
     with pytest.raises(UsageError, match="one labeling"):
         on_small(folder, counting, qrels={"a": PEOPLE, "b": PEOPLE})

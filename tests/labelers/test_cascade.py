@@ -98,8 +98,8 @@ def test_the_most_requests_are_those_of_both(first: str, then: str, most: int) -
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        (cascade("judge", "judge(prompt=graded)"), "first labels on the scale binary, then on grades:3:2"),
-        (cascade("judge(prompt=graded)", "judge"), "first labels on the scale grades"),
+        (cascade("judge", "judge(prompt=graded)"), "the first labeler's scale is binary, the second's grades:3:2"),
+        (cascade("judge(prompt=graded)", "judge"), "the first labeler's scale is grades"),
         (cascade("judge", doubt=0.6), "doubt is a share from 0 to 0.5"),
         (cascade("human(file=gold.qrels)", "judge"), "labels by people"),
         ("cascade(first=judge)", "needs then="),

@@ -152,7 +152,7 @@ def test_a_place_may_count_as_well_as_the_first(tmp_path: Path) -> None:
     assert of("q3", "a").relevance == of("q3", "b").relevance == 0.5
     assert of("q2", "a").status is Status.UNASKED, "who is ranked alone has no place, and is not the worst"
     (tmp_path / "grades.csv").write_text("query_id,doc_id,relevance\nq1,a,1\n")
-    with pytest.raises(UsageError, match=r"ranks is an option of rankings, and grades\.csv holds grades"):
+    with pytest.raises(UsageError, match=r"ranks is an option for rankings, but grades\.csv holds grades"):
         build("human(file=grades.csv, ranks=borda)", Here(tmp_path)).scale  # noqa: B018
 
 

@@ -86,7 +86,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_asked(folder: P
     counting = Counting()
     with pytest.raises(UsageError, match="looks at all documents of a question"):
         labelled(folder, counting, "utility(reference=own)", known=known)
-    with pytest.raises(UsageError, match="its labels are there already, too"):
+    with pytest.raises(UsageError, match="it only reads existing labels itself"):
         labelled(folder, counting, f"provenance(qrels='{folder}/gold.qrels')", known=known)
     (folder / "grades.qrels").write_text("q0 0 d0a 3\n")
     with pytest.raises(DataError, match=r"grades\.qrels, line 1") as caught:
@@ -120,7 +120,7 @@ def test_the_command_counts_them_and_the_file_holds_all(judgekit: Judgekit, fold
     said = judgekit(*words, *server, "--known", "known.qrels", code=0)
     told = " ".join((said.out + said.err).split())
     assert "7 of 18 pairs keep the label that known.qrels has; 11 are labelled now" in told
-    assert "1 labels of known.qrels are of pairs outside of this pool, and left out" in told
+    assert "1 labels of known.qrels are left out: their pairs are not in this pool" in told
     assert len(read_qrels(folder / "new.qrels")) == 18
     assert "known.qrels" in (folder / "new.qrels.manifest.json").read_text()
 
@@ -132,6 +132,6 @@ def test_labels_of_0_and_1_are_doubted_beside_a_wider_scale(folder: Path, known:
     data = {name: folder / file for name, file in FILES.items()} | {"runs": {"good": folder / RUNS["good"]}}
     llm = jk.Endpoint("local", **MOCK)
     graded = job("judge(prompt=graded)", **data, depth=4, endpoints=llm, known=known, asking=asking)
-    assert any("are all 0 or 1, and judge(prompt=graded) labels on the scale grades:3" in note for note in graded.notes)
+    assert any("are all 0 or 1, but judge(prompt=graded) labels on the scale grades:3" in note for note in graded.notes)
     binary = job("judge", **data, depth=4, endpoints=llm, known=known, asking=asking)
     assert not any("all 0 or 1" in note for note in binary.notes)

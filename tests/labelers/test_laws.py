@@ -162,11 +162,11 @@ def test_how_documents_are_rendered_is_in_the_name_unless_it_is_the_rule() -> No
 def test_a_labeler_that_breaks_the_contract_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     labeler = build("containment", Here())
     for bad, message in (
-        ([], "was asked for"),
-        ([Label("q1", "a", 1.0), Label("q1", "a", 1.0)], "was asked for"),
-        ([Label("q1", "b", 1.0)], "was asked for"),
-        ([Label("q1", "a", None)], "exactly if its status is ok"),
-        ([Label("q1", "a", 1.0, Status.FAILED)], "exactly if its status is ok"),
+        ([], "was asked to label"),
+        ([Label("q1", "a", 1.0), Label("q1", "a", 1.0)], "was asked to label"),
+        ([Label("q1", "b", 1.0)], "was asked to label"),
+        ([Label("q1", "a", None)], "if its status is ok, and none otherwise"),
+        ([Label("q1", "a", 1.0, Status.FAILED)], "if its status is ok, and none otherwise"),
         ([Label("q1", "a", 2.0)], "is off the scale"),
     ):
         monkeypatch.setattr(type(labeler), "label", lambda *_, bad=bad: bad)

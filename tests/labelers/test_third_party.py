@@ -46,8 +46,8 @@ def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> 
 def test_what_is_no_labeler_ends_in_a_sentence() -> None:
     mistakes: list[tuple[Any, str]] = [
         *((Longest(least=odd), f"longest.*least must be a whole number, not {odd!r}") for odd in ("3", True, None)),  # type: ignore[arg-type]
-        (Longest, "a labeler is a spelling or an instance, such as Mine"),
-        (3, "a labeler is a spelling or an instance"),
+        (Longest, "give a labeler as a spelling or an instance, such as Mine"),
+        (3, "give a labeler as a spelling or an instance"),
     ]
     for given, message in mistakes:
         with pytest.raises(UsageError, match=message):
@@ -252,5 +252,5 @@ def test_a_registered_kind_is_found_by_its_name(offered: Callable[..., None]) ->
 def test_a_registered_kind_has_a_name_of_its_own(offered: Callable[..., None], tmp_path: Path) -> None:
     edited(tmp_path / "judgekit_lengths.py", 'kind = "longest"', 'kind = "judge"')
     offered()
-    with pytest.raises(UsageError, match="the labeler 'judge' of judgekit_lengths has the name of another one"):
+    with pytest.raises(UsageError, match="the labeler 'judge' of judgekit_lengths has a name that is taken"):
         LABELERS.catalog()

@@ -278,8 +278,8 @@ def test_a_gain_over_closed_book_by_the_own_answer() -> None:
     [
         ("utility(variant=reads, quality=f1)", "leave out quality"),
         ("utility(variant=distraction, reference=own)", "leave out reference"),
-        ("utility(relevant=judge)", "option of variant=distraction"),
-        ("utility(top=3)", "option of reference=own"),
+        ("utility(relevant=judge)", "the option relevant needs variant=distraction"),
+        ("utility(top=3)", "the option top needs reference=own"),
         ("utility(variant=distraction, relevant='judge(read=logprobs)')", "do not say which documents are relevant"),
     ],
 )

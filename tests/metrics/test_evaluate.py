@@ -169,8 +169,8 @@ def test_an_undeclared_scale_is_a_warning_where_a_measure_depends_on_it() -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"missing": "zeros"}, "missing is one of .*Did you mean 'zero'"),
-        ({"unjudged": "x"}, "unjudged is one of"),
+        ({"missing": "zeros"}, "missing must be one of .*Did you mean 'zero'"),
+        ({"unjudged": "x"}, "unjudged must be one of"),
         ({"depth": 4}, "P@5 looks at more documents than the depth of 4"),
         ({"depth": 0, "measures": ["AP"]}, "depth of 0"),
         ({"runs": []}, "one run to score"),

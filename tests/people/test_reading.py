@@ -257,7 +257,7 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
     changed = MemoryDocs(Doc(doc.doc_id, doc.text + "!", doc.title) for doc in collection.docs)
     fewer = {query_id: one for query_id, one in collection.queries.items() if query_id != query}
     for other, said in (
-        ({"docs": changed}, "the text is not the one that people judged"),
+        ({"docs": changed}, "the text differs from the one that people judged"),
         ({"queries": fewer}, f"query '{query}' is not in this experiment"),
         ({"runs": tuple(run.cut(0) for run in collection.runs)}, "is not in the pool of the experiment's runs"),
     ):

@@ -106,7 +106,7 @@ def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collecti
     told = json.dumps([task.brief() for task in sample.tasks])
     assert "good" not in told
     assert "poor" not in told
-    with pytest.raises(UsageError, match="60 questions that every run answered were asked for, but only 59 exist"):
+    with pytest.raises(UsageError, match="60 questions that every run answered were requested, but only 59 exist"):
         draw_answers(collection.queries, texts, n=60, depth=3)
     referenced = draw_answers({"q": Query("q", "Where?", ("here",))}, {"r": {"q": "there"}}, n=1, depth=3)
     assert referenced.tasks[0].question == "Where?\n\nReference answer: here"
@@ -115,7 +115,7 @@ def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collecti
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n": 61}, "61 queries were asked for, but only 60 exist"),
+        ({"n": 61}, "61 queries were requested, but only 60 exist"),
         ({"n": 0}, "at least 1, not 0"),
         ({"n": 5, "design": "pairs", "form": "best"}, "use the design 'queries'"),
         ({"n": 5, "prompt": "answer-short"}, "use graded or binary"),

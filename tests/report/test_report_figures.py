@@ -170,7 +170,7 @@ def test_figures_1_to_3_of_the_paper_over_several_results():
 
 def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(drawn):
     best = drawn.named("best-against-k")
-    assert "chosen after looking" in best.caption
+    assert "Chosen after looking" in best.caption
     assert (best.data["value"] >= best.data["primary"].fillna(0)).all()
     assert not ((best.data["labeling"] == "erag") & (best.data["k"] == 1)).any(), "the outcome by construction"
     cell = "labeling == 'judge' and depth == 10 and quality_metric == 'em' and coefficient == 'concordance'"

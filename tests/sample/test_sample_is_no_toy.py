@@ -26,7 +26,7 @@ def test_every_reply_that_the_demo_needs_is_recorded(demo, demo_cache):
 
 
 def test_the_report_says_whose_replies_these_are(demo):
-    assert demo.results.note.startswith("Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive)")
+    assert demo.results.note.startswith("Replayed: the recorded replies of a small real model (MiniLM-L6, 22.7 M")
 
 
 @pytest.mark.parametrize("edited", ["queries.jsonl", "docs.jsonl", "experiment.toml"])

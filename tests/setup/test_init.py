@@ -431,7 +431,7 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "question twice": (
         lambda folder: edited(folder / "queries.jsonl", "Borvik", "Arlen"),
         "note: 6 rows, 5 different questions (repeated texts are one question): all limits count 5.\n"
-        'note: 1 repeated text has different reference answers: groups = "none" parts them.\n',
+        'note: 1 repeated text has different reference answers: groups = "none" counts them apart.\n',
     ),
     "few answers": (
         lambda folder: table(
@@ -594,6 +594,6 @@ def test_runs_are_named_before_their_files_as_in_other_commands(data, judgekit):
     files = ["queries.jsonl", "docs.jsonl", "first=good.trec", "second=trec:poor.trec", "questions=queries.jsonl"]
     said = judgekit("init", *files[:4], "--out", "made", code=0)
     assert set(load(data / "made" / "experiment.toml").runs) == {"first", "second"}
-    assert "only runs are named" not in said.err
+    assert "names runs only" not in said.err
     said = judgekit("init", files[4], *files[1:4], "--out", "other", code=0)
-    assert "queries.jsonl: only runs are named by NAME=FILE, and this is none" in said.err
+    assert "queries.jsonl: NAME=FILE names runs only, and this is not a run" in said.err

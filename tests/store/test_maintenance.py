@@ -68,12 +68,12 @@ def test_stats_say_what_there_is(store, tmp_path):
         ("http://u/v1", "m"): (1, 0, 0),
     }
     assert sorted(part.replies for part in found.parts.values()) == [1, 3, 700]
-    assert found.parts["http://u/v1", "m"].tokens == "unknown tokens, as the server counted none"
+    assert found.parts["http://u/v1", "m"].tokens == "tokens unknown: the server counted none"
     assert found.parts["http://h/v1", "m"].tokens == "700 prompt and 1,400 completion tokens"
     store.put_many([filling.record(2, endpoint="http://u/v1")])
     store.put_many([replace(filling.record(3, endpoint="http://u/v1"), usage=(0, 0))])
     known = find(store).parts["http://u/v1", "m"]
-    assert known.tokens == "2 prompt and 1 completion tokens, and unknown ones of 2 replies"
+    assert known.tokens == "2 prompt and 1 completion tokens, those of 2 replies unknown"
     assert len(found.times) == 704
 
 

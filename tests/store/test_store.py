@@ -248,7 +248,7 @@ def test_a_setting_that_is_not_ours_is_refused_before_diskcache_takes_it(tmp_pat
         assert len(store.get_many([r.key for r in records])) == 30
         assert store.put_many(records)
     assert "settings in it are not judgekit's" in notes[0]
-    assert "it held 30 rows; 30 were saved, 0 are gone" in notes[0]
+    assert "it held 30 rows; 30 were saved, 0 are lost" in notes[0]
     assert key not in taken
 
 
@@ -363,7 +363,7 @@ def test_a_damaged_file_is_moved_aside_its_whole_rows_are_saved_and_the_others_a
     assert len(kept) >= least
     assert "was damaged" in notes[0]
     assert f"it held 400 rows; {len(kept)} were saved" in notes[0]
-    assert f"saved, {400 - len(kept)} are gone" in notes[0]
+    assert f"saved, {400 - len(kept)} are lost" in notes[0]
     (moved,) = tmp_path.glob("damaged-*/cache.db")
     assert moved.read_bytes() == damaged or kind != "header"
     fill(tmp_path, range(400), size)

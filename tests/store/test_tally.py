@@ -40,7 +40,7 @@ def test_rows_that_are_gone_with_the_log_are_told_once_before_anything_is_asked(
         shutil.copytree(tmp_path / "store", tmp_path / "copy", ignore=shutil.ignore_patterns(LOG, "*-shm"))
     for readonly in (True, False):
         (note,) = notes_of(tmp_path / "copy", readonly=readonly)
-        assert "holds 100 rows, 50 fewer than were stored: its log (cache.db-wal) is gone" in note
+        assert "holds 100 rows, 50 fewer than were stored: its log (cache.db-wal) is lost" in note
         assert "asks and pays again" in note
     assert notes_of(tmp_path / "copy") == []
     assert notes_of(tmp_path / "store") == []
@@ -165,7 +165,7 @@ def test_what_others_added_to_a_store_is_left_behind_and_said(tmp_path, kind):
     with closing(Store(tmp_path, note=notes.append)) as store:
         store.put_many([record(number) for number in range(20, 30)])
     assert "it holds a trigger, view or table that is not a store's" in notes[0]
-    assert "it held 20 rows; 20 were saved, 0 are gone" in notes[0]
+    assert "it held 20 rows; 20 were saved, 0 are lost" in notes[0]
     later = [record(number) for number in range(20, 30)]
     assert read(tmp_path, [*records, *later]) == [*records, *later]
     with closing(sqlite3.connect(next(tmp_path.glob("damaged-*/cache.db")))) as aside:
@@ -218,5 +218,5 @@ def test_a_recovery_that_was_killed_leaves_no_copy(tmp_path):
     (folder / "copy-1").write_bytes(b"half of it")
     notes: list[str] = []
     assert read(tmp_path, records, note=notes.append) == records
-    assert "it held 20 rows; 20 were saved, 0 are gone" in notes[0]
+    assert "it held 20 rows; 20 were saved, 0 are lost" in notes[0]
     assert {path.name for path in (tmp_path / "damaged-1").iterdir()} == {"cache.db", COUNT}

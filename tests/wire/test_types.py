@@ -112,13 +112,13 @@ PROBLEMS: list[tuple[str, str, list[Any]]] = [
     *(("must be positive", name, [0, -1, math.nan]) for name in ("timeout_s",)),
     ("like a key", "headers", [{"Authorization": "Bearer hunter2"}, {"api-key": "hunter2"}, {"X-Tenant": LONG}]),
     ("must be the NAME", "headers", [{"X-Tenant": f"env:sk-{LONG}"}]),
-    ("characters that no header has", "headers", [{"X-Tenant": "hunt\nb"}]),
+    ("characters that headers cannot have", "headers", [{"X-Tenant": "hunt\nb"}]),
     ("is not a header", "headers", [{"X Tenant": "hunter2"}, {"Content-Type": "hunt/er2"}]),
     (r"must be 'http', 'openai', 'my_file\.py:Mine' or an object with send", "transport", ["htpp", 5, object()]),
     ("must be one of 'chat', 'completions', 'rerank', 'score', not 'completion'", "api", ["completion"]),
     ("must be at least 1, not 0", "concurrency", [0]),
     ("must be at least 0, not -1", "max_retries", [-1]),
-    ("must be a whole number from 1 on", "params", [{"max_tokens": room} for room in (0, True, "9")]),
+    ("must be a whole number of at least 1", "params", [{"max_tokens": room} for room in (0, True, "9")]),
     ("model is empty", "model", ["", " "]),
 ]
 

@@ -88,8 +88,8 @@ def _noted(store: Store) -> list[Submission]:
         return [Submission(**{**row, "keys": tuple(row["keys"])}) for row in rows]
     except (KeyError, TypeError, ValueError):
         raise StoreError(
-            f"the store {store.path} holds a damaged note of a submitted batch: look at your batch service, import the"
-            " result files by `judgekit batch import`"
+            f"the store {store.path} holds a damaged note of a submitted batch: download the result files from your"
+            " batch service and import them with `judgekit batch import`"
         ) from None
 
 

@@ -27,9 +27,9 @@ def cuts(state: State) -> Iterable[Section]:
     if found is not None:
         yield Section(
             "The same evidence, cut differently",
-            f"Evidence counts once, in however many of the top {depth} documents it stands: gains of first showings"
-            " (nDCG), and the share of all evidence in the pool (recall). Beside them the answers from the top"
-            f" {depth}, the tokens of a prompt and what all of them cost, in the currency of the prices.",
+            f"Evidence counts once, however many of the top {depth} documents hold it: as a gain where it appears first"
+            " (nDCG), and as a share of all evidence in the pool (recall). Beside them: the quality of the answers from"
+            f" the top {depth}, the tokens per prompt, and the cost of all prompts in the currency of the prices.",
             found.merge(pd.DataFrame(rows), on="run").dropna(axis=1, how="all"),
         )
 

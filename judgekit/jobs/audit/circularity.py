@@ -73,7 +73,7 @@ def circularity(
         return Number(NAME, _EVERY, statistic, *ends, n=len(values), verdict=verdict, flag=flag)
 
     if real is None:
-        why = "without a reference, how much of this gain is real is unknown"
+        why = "without a reference, nobody knows how much of this gain is real"
         return [mean("gain by these labels", gain, why)]
     verdict, flag = "not shown to be above 0: no evidence that these labels inflate runs that use them", ""
     if mean("gain too much", gain - real).low > 0:

@@ -96,8 +96,8 @@ def audit(
         write_table(table, folder / "audit.csv")
         flagged = table[table["flag"] != ""]
         summary = (
-            f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
-            " leads above. audit.csv holds all numbers."
+            f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even the leading"
+            " one. audit.csv holds all numbers."
         )
         section = Section("Audit", " ".join([summary, *audited.notes]), flagged if len(flagged) else None)
         draw(folder, results=reports.with_section(folder, section))

@@ -161,15 +161,15 @@ def guard(
     if labels is None and labeler is None:
         if docs is not None or gate.measure is not None or endpoints is not None or gate.unjudged != "bounds":
             raise UsageError(
-                "measure, docs, endpoints and unjudged do not go with ratings of answers; for runs, add labels or a"
+                "measure, docs, endpoints and unjudged are not for ratings of answers; to compare runs, add labels or a"
                 " labeler"
             )
         directions = Directions(*(() if name is None else (name,) for name in (gate.reverse, gate.as_given)))
         return Settled.of(_decided(by_answers(base, new, directions), gate, questions))
     if gate.reverse or gate.as_given:
-        raise UsageError("reverse and as_given are about ratings of answers: the direction of measures is known")
+        raise UsageError("reverse and as_given are for ratings of answers: the direction of measures is known")
     if labels is not None and labeler is not None:
-        raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
+        raise UsageError("give labels or a labeler, not both: a gate measures the loss by one of them")
     (measure,) = parse_measures([gate.measure or "nDCG@10"])
     # Measures by evidence need the places of documents; with a labeler the pool has them.
     texts = None if docs is None or labels is None else as_docs(docs)

@@ -305,7 +305,7 @@ def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses
         raise UsageError(f"{base_metric}: tools disagree on its direction; {question(base_metric)}")
     if direction == "lower":
         base_ratings, new_ratings = 1 - base_ratings, 1 - new_ratings
-        notes.append(f"{base_metric}: lower is better; compared so.")
+        notes.append(f"{base_metric}: lower counts as better.")
     if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
     both = pd.DataFrame({"base": base_ratings, "new": new_ratings}).sort_index()
@@ -315,7 +315,7 @@ def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses
     table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
     lost = int(both.isna().any(axis=1).sum())
     if lost:
-        notes.append(f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1.")
+        notes.append(f"{lost:,} questions lack a rating for one version; it may be anything from 0 to 1.")
     same = not (table["least"].any() or table["most"].any())
     return Losses(f"{base_metric} of the answers", table, same, notes=tuple(notes))
 

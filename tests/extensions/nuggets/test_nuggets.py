@@ -270,7 +270,7 @@ LINE = '{"query_id": "q1", "nuggets": [%s]}\n'
         (LINE % '"x"', "line 1: nugget 1: expected an object with text and importance, not 'x'"),
         (LINE % '{"text": "x"}, {"text": " "}', "line 1: nugget 2: text must be a text, not ' '"),
         (LINE % '{"text": "x", "importance": "high"}', "nugget 1: importance must be vital or okay, not 'high'"),
-        (LINE % '{"text": "x", "vital": true}', "'vital' is not a key here (there are: text, importance)"),
+        (LINE % '{"text": "x", "vital": true}', "'vital' is not a key here (expected: text, importance)"),
         (LINE % '{"text": "x"}' + LINE % '{"text": "y"}', "line 2: query 'q1' stands on two lines"),
         (LINE % '{"text": "x"}, {"text": "X"}', "line 1: query 'q1' has the same nugget twice"),
     ],
@@ -357,7 +357,7 @@ def test_nuggets_are_made_edited_and_used_by_labels_and_answers(folder: Path, ju
     assert "5 nuggets (5 vital) for 5 questions, 1 of them from reference answers: nuggets.jsonl" in made.out
     assert "no nuggets for query 'q1': the reply is not a JSON list" in made.err
     again = judgekit("nuggets", "experiment.toml", "--cache", "store", code=2).err
-    assert "nuggets.jsonl is there already and may hold your edits" in again
+    assert "nuggets.jsonl exists and may hold your edits" in again
 
     edited(folder / "nuggets.jsonl", '"It has a bridge."', '"It has a bridge of stone."')
     (folder / "experiment.toml").write_text(

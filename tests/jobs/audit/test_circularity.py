@@ -30,7 +30,7 @@ def test_a_gain_that_may_be_chance_is_no_inflation() -> None:
 def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() -> None:
     (number,) = circularity(GAIN, None, 1.0, units=UNITS)
     assert (number.statistic, number.value) == ("gain by these labels", pytest.approx(0.1))
-    assert "is unknown" in number.verdict
+    assert "nobody knows how much" in number.verdict
 
 
 def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(finished) -> None:

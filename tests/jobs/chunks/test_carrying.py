@@ -176,7 +176,7 @@ def test_the_command_says_what_still_lacks_a_label(
     assert "1 of the runs' 2 pairs at depth 10 still lack a label (50%)" in done.err
     assert "1 passages share text with a judged one" in done.err
     once = judgekit("carry", *given[:3], "--out", "other.qrels")
-    assert (once.code, "--docs is given twice" in once.err) == (2, True)
+    assert (once.code, "give --docs twice" in once.err) == (2, True)
 
 
 def test_carried_labels_are_of_the_new_documents(folder: Path, judgekit: Judgekit) -> None:

@@ -135,7 +135,7 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
     assert (content["questions"]["worse"], content["questions"]["unchanged"]) == (40, 260)
     judgekit("guard", "old.jsonl", "old.jsonl", code=0)
     assert "to compare runs a gate needs labels" in judgekit("guard", "base.trec", "worse.trec").err
-    assert "do not go with ratings" in judgekit("guard", "old.jsonl", "new.jsonl", "-m", "RR").err
+    assert "are not for ratings" in judgekit("guard", "old.jsonl", "new.jsonl", "-m", "RR").err
 
 
 def test_the_questions_that_lose_most_come_first_and_those_that_win_are_not_named() -> None:
@@ -173,7 +173,7 @@ def test_a_direction_on_which_tools_disagree_is_asked_for(judgekit: Judgekit, re
         "unknown metric 'halucination'" in judgekit("guard", "old.jsonl", "new.jsonl", "--reverse", "halucination").err
     )
     refused = judgekit("guard", "base.trec", "worse.trec", "--qrels", "gold.qrels", "--reverse", "nDCG", code=2)
-    assert "reverse and as_given are about ratings of answers" in refused.err
+    assert "reverse and as_given are for ratings of answers" in refused.err
 
 
 def test_several_answers_to_a_question_count_by_their_mean() -> None:
