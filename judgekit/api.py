@@ -65,32 +65,32 @@ def label(
 ) -> Job[Labeling]:
     """Label the pool of all runs once.
 
-    Replies are kept in the reply store, so that calling it again costs nothing.
+    Replies stay in the reply store, so calling it again costs nothing.
 
     Args:
         spec: the labeler's spelling, e.g. ``containment``, ``judge(prompt=graded)`` or ``mine.py:Longest(least=3)``;
             or a labeler, ``Longest(least=3)``.
         queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
             dictionary of ids to texts, to such dictionaries or to `Query` objects.
-        docs: likewise, ``doc_id, text, title``; may be left out where ``runs`` are retrievers.
+        docs: likewise, ``doc_id, text, title``; optional if ``runs`` are retrievers.
         runs: a dictionary of names to runs, a list of files or `Run` objects, or one run: a file, a DataFrame
-            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), or rows of
-            ir_measures. Or a retriever, or a dictionary of names to several: a function of a question (and of k) that
-            returns passages, best first, or a retriever of LangChain, LlamaIndex or Haystack. It is asked every query.
-        depth: how many documents per run and query are pooled.
+            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), or rows of ir_measures.
+            Or a retriever, or several in a dictionary by name: a function of a question (and of k) that returns
+            passages, best first, or a retriever of LangChain, LlamaIndex or Haystack. It is asked every query.
+        depth: number of documents to pool per run and query.
         endpoints: the LLM, or several that the spelling names.
-        name: of the labeling; the canonical spelling by default.
-        known: labels that are there already, on the labeler's scale: a qrels file (of `judgekit carry`, for example), a
-            `Labeling` or any other form of one. Their pairs keep them and are not asked about; the column ``known`` of
-            the table says which they are.
-        asking: up to what cost models are asked, and where replies are kept.
+        name: the labeling's name; the canonical spelling by default.
+        known: existing labels on the labeler's scale: a qrels file (from `judgekit carry`, for example), a `Labeling`
+            or any other form of one. Their pairs keep them and are not asked about; the column ``known`` of the table
+            marks them.
+        asking: the budget, and where replies are kept.
 
     Returns:
         The labeling; ``.table`` is a DataFrame ``query_id, doc_id, relevance, status, raw, reason``.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+        ConfigError, DataError, UsageError: nothing was sent.
+        StoppedError: the endpoint failed or the budget ran out; paid replies are in the store.
     """
     # All reading and checking comes before the session: a mistake must not open a store.
     pool = PoolLabeler.make(
@@ -118,29 +118,29 @@ def answer(
     imported: str | Path | pd.DataFrame | None = None,
     asking: Asking = UNLIMITED,
 ) -> Job[pd.DataFrame]:
-    """Answer every query from the top k documents of every run, or take what answered them, and say how good that is.
+    """Answer every query from the top k documents of every run, or import the answers, and rate them.
 
     Args:
         queries: as for `label`.
-        docs: as for `label`; like the next two needed for imported answers only where a metric looks at the passages
-            that an answer was made from (`grounded`, `citation_precision`, `citation_recall`).
+        docs: as for `label`. Imported answers need ``docs``, ``runs`` and ``depths`` only for metrics that look at the
+            passages behind an answer (`grounded`, `citation_precision`, `citation_recall`).
         runs: as for `label`.
-        depths: the numbers of documents k, or one. 0 is answering without any document (closed book), the control.
-        endpoints: the LLM, or several: the first one answers; or your own application, see `Endpoint`.
+        depths: one or several numbers of documents k. 0 answers without documents (closed book), as a control.
+        endpoints: the LLM, or several, of which the first answers; or your own application, see `Endpoint`.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
             of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
-            ``mode``, and `compare` takes the first for the primary one.
-        imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
-            several, ``run, depth``; nothing else is answered then. A column ``model`` says which model answered, so
-            that labels of the same one are marked. A column ``context`` with the ids of the documents that an answer
-            was made from is held against the run.
-        asking: up to what cost models are asked, and where replies are kept.
+            ``mode``, and `compare` decides about the first mode.
+        imported: answers of your application, a file or a DataFrame ``query_id, answer`` and, if there are several,
+            ``run, depth``; nothing else is answered then. A column ``model`` names the answering model, so that labels
+            by the same model are marked. A column ``context`` with the ids of the documents behind an answer is checked
+            against the run.
+        asking: the budget, and where replies are kept.
 
     Returns:
-        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``; of imported answers
-        without run and depth where nothing says them.
+        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``; imported answers may lack
+        run and depth.
 
     Raises:
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
@@ -204,7 +204,7 @@ def score(
     like: str | None = None,
     docs: AsDocs | None = None,
 ) -> Evaluation:
-    """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
+    """Score runs under labelings; ``.scores()`` returns values per query and ``.means()`` means, as DataFrames.
 
     Args:
         runs: as for `label`.
@@ -216,23 +216,24 @@ def score(
         scales: scale of each table or file by its name, e.g. ``{"judge": "grades:3"}``; undeclared whole numbers are
             grades up to the largest.
         query_ids: the queries to score; by default those that each labeling lists.
-        depth: cut every run to its first documents before anything else.
-        missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
-            ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
-        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``bounds`` as above. The parameter
-            ``judged_only`` of a measure has such documents leave the lists.
-        drop_self: leave documents that are the query itself, by its id, out of the runs.
-        like: break ties, choose the queries of a mean and leave queries out of their own lists as a tool does:
+        depth: cut every run to this many documents first.
+        missing: how labels count that could not be obtained: ``undefined`` (their query has no score), ``zero`` (they
+            count as 0), ``condense`` (their documents are taken out of the lists) or ``bounds`` (scores get bounds over
+            all possible labels).
+        unjudged: how documents count that nobody judged: ``nonrelevant``, or ``bounds`` as above. The parameter
+            ``judged_only`` of a measure takes them out of the lists.
+        drop_self: remove documents from the runs whose id is that of their query.
+        like: follow a tool's rules for ties, for the queries in a mean and for queries among their own documents:
             ``beir``, ``gdeval``, ``mteb`` or ``pytrec_eval``.
-        docs: as for `label`; to count evidence once where documents say where they stand on their pages: by default
-            where runs are over different cuts of them.
+        docs: as for `label`; needed to count evidence once, if documents have spans on their pages: the default for
+            runs over different cuts.
 
     Returns:
         The scores, shape (measures, labelings, runs, queries), NaN where undefined, with their bounds and means. Ties
         and means are trec_eval's unless ``ties`` or ``like`` say otherwise.
 
     Raises:
-        DataError, UsageError: a table, file, measure or scale makes no sense.
+        DataError, UsageError: a table, file, measure or scale is invalid.
     """
     from judgekit.metrics import evaluate, peer, read_measures, suited
 
@@ -279,22 +280,22 @@ def agree(
     measures: str | Iterable[object] = "nDCG@10",
     scales: Mapping[str, str | Scale] | None = None,
 ) -> Agreement:
-    """Return how far labelings agree, pair by pair; needs neither queries nor answers.
+    """Measure the agreement of labelings, pair by pair; needs neither queries nor answers.
 
     Args:
-        labelings: as for `score`, two or more. Grades without a declared scale share one, up to the largest of all.
-        people: the names of those that people made: precision and recall are against these.
-        runs: also say whether the labelings order these runs alike.
+        labelings: two or more, as for `score`. Grades without a declared scale share one, up to the largest of all.
+        people: the names of labelings by people: precision and recall are measured against them.
+        runs: also compare how the labelings order these runs.
         measures: the measures of the runs, as for `score`.
-        scales: scale of a table or file by its name.
+        scales: scale of each table or file, by its name.
 
     Returns:
-        The coefficients with their intervals, a row for each pair of labelings; the confusion and coverage tables, and
-        with runs how far both order them alike. Coefficients lie between -1 and 1, shares between 0 and 1. Cohen's
-        kappa (1960), Krippendorff's alpha (2004), Gwet's AC1 (2008).
+        The coefficients with their intervals, a row for each pair of labelings; the confusion and coverage tables; with
+        runs, how similarly both order them. Coefficients lie between -1 and 1, shares between 0 and 1. Cohen's kappa
+        (1960), Krippendorff's alpha (2004), Gwet's AC1 (2008).
 
     Raises:
-        DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
+        DataError, UsageError: a table, file, measure or scale is invalid, or there is only one labeling.
     """
     from judgekit.analysis.agreement import agreement, system_agreement
     from judgekit.metrics import evaluate

@@ -90,7 +90,7 @@ class Spelled:
 
     if TYPE_CHECKING:
         context: ClassVar[Context]
-        """What there is to be made from: endpoints, files; there is none before it was built."""
+        """The endpoints and files to build from; set once it is built."""
     else:
 
         def __getattr__(self, name: str) -> Any:

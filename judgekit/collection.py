@@ -52,10 +52,10 @@ class Collection:
         queries: all queries of the experiment, in file order.
         docs: the documents.
         runs: the runs, cut to ``depth`` and to the queries.
-        depth: how many documents per run and query are pooled.
+        depth: number of documents pooled per run and query.
         fields: how documents are rendered.
-        at_hand: how many queries there were before a limit; 0 where nobody counted.
-        notes: what looks wrong with the runs, a sentence each.
+        at_hand: number of queries before a limit; 0 if not counted.
+        notes: sentences on what looks wrong with the runs.
     """
 
     queries: Queries
@@ -78,16 +78,16 @@ class Collection:
         *,
         drop_self: bool = False,
     ) -> Collection:
-        """Read what is given, check that it fits together, and cut the runs to ``depth``.
+        """Read queries, documents and runs, check that they fit together, and cut the runs to ``depth``.
 
-        Retrievers given as runs are asked every query; without ``docs`` the documents are what they return.
+        Retrievers given as runs are asked every query; without ``docs``, the documents are those they return.
 
-        The index of a large collection lies in ``cache``, by default the user's cache folder. With ``drop_self``
-        documents that are the query itself are left out of the runs.
+        The index of a large collection lies in ``cache``, by default the user's cache folder. ``drop_self`` removes
+        documents from the runs whose id is that of their query.
 
         Raises:
-            DataError: a file cannot be read; a run holds a query or a document that the collection lacks, or nothing.
-            UsageError: the depth is below 1, or something given is not queries, docs or runs.
+            DataError: a file cannot be read; a run is empty, or holds a query or a document that the collection lacks.
+            UsageError: the depth is below 1, or an argument is not queries, docs or runs.
         """
         if depth < 1:
             raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
@@ -135,7 +135,7 @@ class Collection:
         return replace(whole, notes=tuple(notes))
 
     def only(self, query_ids: Iterable[str]) -> Collection:
-        """Return the collection with some queries alone, in its own order."""
+        """Return the collection with some of its queries, in its own order."""
         wanted = set(query_ids)
         queries = {query_id: query for query_id, query in self.queries.items() if query_id in wanted}
         runs = [run.only(queries) for run in self.runs]
@@ -147,7 +147,7 @@ class Collection:
         return dict(self.pooled())
 
     def pooled(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield query by query what is in `pairs`, which takes a hundred bytes a pair."""
+        """Yield the pairs query by query; `pairs` itself takes a hundred bytes a pair."""
         return pool(self.runs, self.queries, self.depth)
 
     @property

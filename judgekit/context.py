@@ -15,13 +15,13 @@ from judgekit.wire.types import Endpoint
 
 @dataclass(frozen=True)
 class Context:
-    """What a class may ask for while it is being built.
+    """What a class may use while it is being built.
 
     Attributes:
         endpoints: by name.
         base: what files named in a spelling are relative to: the experiment file's folder, or the working directory.
-        fields: how documents are rendered unless a spelling says otherwise.
-        docs: the collection, for what has to look up documents outside of the pool; None without one.
+        fields: how documents are rendered by default.
+        docs: the collection, for looking up documents outside of the pool; None without one.
     """
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Context:
         return self.endpoints[name]
 
     def path(self, text: str) -> Path:
-        """Return a file's path, relative ones being relative to ``base``."""
+        """Return a file's path; relative paths start at ``base``."""
         # A prompt or a file of labels is an input like any other, and the manifest lists it.
         path = resolved(text, self.base)
         note_read(path)

@@ -34,11 +34,11 @@ class JudgekitError(Exception):
 
 
 class UsageError(JudgekitError):
-    """An option, a spelling or a combination that cannot be carried out."""
+    """An invalid option, spelling or combination."""
 
 
 class DataError(JudgekitError):
-    """A file or table that does not hold what it should.
+    """An invalid file or table.
 
     Args:
         reason: what is wrong and, where it helps, what was expected.
@@ -60,7 +60,7 @@ class DataError(JudgekitError):
 
 
 class ConfigError(JudgekitError):
-    """An experiment file that cannot be used; ``key`` is the dotted path of the entry."""
+    """An invalid experiment file; ``key`` is the dotted path of the entry."""
 
     def __init__(self, reason: str, path: str | Path | None = None, key: str | None = None) -> None:
         self.reason = reason
@@ -72,7 +72,7 @@ class ConfigError(JudgekitError):
 
 
 class StoppedError(JudgekitError):
-    """A run that had to stop before its end; everything already paid for is kept."""
+    """A run that stopped early; everything paid for is kept."""
 
     exit_code = 3
 

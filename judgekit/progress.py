@@ -14,9 +14,10 @@ class Event:
         stage: e.g. ``label judge``.
         done, total: units of work (pairs, answers); ``total`` is None where it is unknown.
         sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
-        note: a message the user should see once (a wait asked for by the server, a dropped parameter).
-        spent: the money that the whole session took so far; None where no price is known.
-        uncounted: the requests whose tokens no server counted; the most that they may have cost is in ``spent``.
+        note: a message that the user should see once, such as a requested wait or a dropped parameter.
+        spent: the money that the whole session spent so far; None without prices.
+        uncounted: number of requests whose tokens the server did not count; ``spent`` includes the most that they may
+            have cost.
     """
 
     stage: str
@@ -31,7 +32,7 @@ class Event:
 
     @property
     def requests(self) -> int:
-        """Requests that came to an end."""
+        """The number of finished requests."""
         return self.sent + self.cached + self.failed
 
 

@@ -74,12 +74,12 @@ class DataForm:
 
 
 class Register:
-    """What there is to be found by name; registering a name again replaces what had it, as running a cell again does.
+    """Everything that is found by name. Registering a name again replaces its entry, so you can run a cell again.
 
     Attributes:
-        commands: functions with typer's annotations, or groups of them, by the command's name.
+        commands: functions with typer's annotations, or groups of such functions, by the command's name.
         forms: the forms of data, by name.
-        homes: the module of what ``judgekit.NAME`` gives, by its name.
+        homes: the module that defines ``judgekit.NAME``, by name.
         spelled: the modules that define further labelers and answer metrics.
     """
 

@@ -16,24 +16,22 @@ from judgekit.settings import check_settings, setting
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The use of the labels, the subject of the decision, when something is claimed, and the resampling.
+    """What the labels are for, what the decision is about, when something is claimed, and the resampling.
 
     Attributes:
-        use: the use that the decision is about: by default ``choose-runs`` with two or more runs, else
-            ``find-questions``.
+        use: what the labels are for: by default ``choose-runs`` with two or more runs, else ``find-questions``.
         primary: the measure that the decision is about; by default nDCG with the largest cutoff, else the first.
-        margin_points: smallest gain, in points of quality (hundredths of its scale), that is worth labels.
+        margin_points: smallest gain that is worth paying for labels, in points of quality (hundredths of its scale).
         confidence: confidence of all intervals and claims.
         by: column with the kind of each question: findings are repeated for each kind.
-        groups: column with the group of each question (paraphrases, questions about one document): a group is resampled
-            together. Rows with the same conversation, text and language are one question in any case, unless this is
-            ``none``.
+        groups: column with the group of each question (paraphrases, questions about one document); groups are resampled
+            as a whole. Rows with the same conversation, text and language are one question, unless this is ``none``.
         resamples: number of bootstrap resamples of the questions.
         seed: seed of the resamples.
         accept_mixed_models: allow a decision from replies of several models under one name.
 
     Raises:
-        UsageError: a value is of another type or out of its range.
+        UsageError: a value has the wrong type or is out of range.
     """
 
     use: Literal["choose-runs", "find-questions"] | None = None
@@ -50,7 +48,7 @@ class Rules:
         check_settings(self)
 
     def of(self, several: int = 2) -> float:
-        """Return the confidence of each of several statements that hold together."""
+        """Return the confidence that each of several statements needs, so that all hold together."""
         # Half of the error is held back: with all of it up to .08 of the simulated claims were false.
         return 1 - (1 - self.confidence) / max(several, 2)
 
@@ -116,19 +114,20 @@ class OutcomeScale:
 
 @dataclass(frozen=True)
 class DeclaredOutcome:
-    """The number that says how good an answer is, and its scale: thumbs, stars, a metric, trusted labels.
+    """The outcome, which measures how good an answer is, and its scale: thumbs, stars, a metric or trusted labels.
 
     Attributes:
-        outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
-            ratings, else the first metric. In an experiment without answers: the name of a labeler with existing labels
-            that you trust; the order of the runs under its labels is then the outcome.
-        scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
-            and down, and values from 0 to 1, need none.
-        assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
-            compared by the difference of their means.
-        cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
-        drawn: ``random`` if the questions whose answers are rated were drawn at random from all: a labeling that scores
-            the other answers, too, then counts, corrected by the ratings.
+        outcome: the metric, rating or column of imported answers that the decision is about; by default the ratings,
+            else the first metric. Without answers: a labeler with existing labels that you trust; the order of the runs
+            under its labels is then the outcome.
+        scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``; not needed for
+            words such as up and down or for values from 0 to 1.
+        assigned: ``random`` if each rating is about one run that was drawn at random for it: runs are then compared by
+            their means.
+        cluster: column of the ratings with the user or session that gave them; ratings of one user are resampled
+            together.
+        drawn: ``random`` if the rated questions were drawn at random from all: a labeling that also scores the other
+            answers then counts, corrected by the ratings.
 
     Raises:
         UsageError: the scale is unknown.
@@ -151,18 +150,18 @@ class DeclaredOutcome:
 
     @property
     def several(self) -> bool:
-        """Whether an answer may have several ratings, of as many users."""
+        """Whether several users may rate one answer."""
         # With neither, a second rating of an answer is a mistake of the file, and refused.
         return self.assigned is not None or self.cluster is not None
 
     @property
     def point(self) -> str:
-        """What one point is, as a sentence; "" where it need not be said."""
+        """A sentence on the size of a point; "" if none is needed."""
         return "" if self.on is None else self.on.point
 
     @property
     def caution(self) -> str:
-        """What the outcome is not, as a sentence to stand first; "" if it is what it seems."""
+        """A sentence of caution about the outcome, to be shown first; "" if none is needed."""
         return ""
 
 
@@ -180,7 +179,7 @@ class SourcedOutcome(DeclaredOutcome):
 
     @property
     def caution(self) -> str:
-        """What the outcome is not, as a sentence to stand first; "" if it is what it seems."""
+        """A sentence of caution about the outcome, to be shown first; "" if none is needed."""
         if self.source == "grounded":
             return f"The outcome, {self.outcome}, says that answers rest on their passages, not that they are correct."
         if self.source == "llm":

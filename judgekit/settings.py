@@ -68,10 +68,10 @@ def setting(
     short: str = "",
     option: bool = True,
 ) -> Any:
-    """Return a dataclass field that can be set and has more to say than its type and its default.
+    """Return a dataclass field for a setting with bounds or names beyond its type and default.
 
-    ``name`` is what spellings call it, if not as the field; ``short`` is the short form of its option, ``-m``.
-    With ``option`` false no command has an option for it.
+    ``name`` is its name in spellings, if it differs from the field's; ``short`` is the short form of its option,
+    ``-m``. With ``option`` false, no command has an option for it.
     """
     return field(
         default=default, metadata={"bounds": Bounds(least, most), "name": name, "short": short, "option": option}
@@ -170,10 +170,10 @@ def _setting(kind: type, declared: Any, hint: Any) -> Setting:
 
 
 def check_settings(values: Any) -> None:
-    """Check the values of a frozen dataclass, and make each of its declared type; for ``__post_init__``.
+    """Check the values of a frozen dataclass and convert each to its declared type; for ``__post_init__``.
 
     Raises:
-        UsageError: a value is of another type or out of its bounds.
+        UsageError: a value has the wrong type or is out of bounds.
     """
     for name, one in settings_of(type(values)).items():
         # An int where a float is meant becomes one, so that two spellings of a value are one identity.

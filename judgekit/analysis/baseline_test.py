@@ -38,22 +38,23 @@ def against(
     Args:
         evaluation: what `judgekit.score` returned.
         baseline: the run to compare with.
-        confidence: of the intervals (paired, Student's t, with an allowance for differences so rare that no query here
-            shows them), which need five queries that differ.
-        queries: the questions, as for `judgekit.label`: queries whose conversation, text and language are equal are one
-            question, and everything is about questions. Without them each query counts as one.
-        groups: column of the queries with the group of each: a group counts as one, too. ``none`` parts equal texts.
+        confidence: confidence of the intervals: paired, Student's t, with an allowance for differences too rare to be
+            seen here. They need five queries that differ.
+        queries: the questions, as for `judgekit.label`: queries with the same conversation, text and language count as
+            one question. Without them each query counts alone.
+        groups: column of the queries with their groups: a group counts as one question, too. ``none`` counts every
+            query alone.
 
     Returns:
         One row per labeling, measure and run: ``labeling, measure, run, difference`` (run minus baseline), ``ci_low,
-        ci_high, p_t`` (paired t test), ``p_random`` (paired randomization test: signs of the differences flipped
-        10,000 times), ``p_t_holm, p_random_holm`` (Holm over the runs), ``wins, ties, losses`` (queries on which the
-        run is better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences. Where
-        a question has several rows, all but the difference counts questions; ``rows`` says how many queries there are,
-        and ``p_t_rows`` is the plain paired p over them.
+        ci_high, p_t`` (paired t test), ``p_random`` (paired randomization test: signs of the differences flipped 10,000
+        times), ``p_t_holm, p_random_holm`` (Holm over the runs), ``wins, ties, losses`` (queries on which the run is
+        better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences. If a
+        question has several rows, everything but the difference counts questions; ``rows`` is the number of queries,
+        and ``p_t_rows`` the plain paired p over them.
 
     Raises:
-        UsageError: the baseline is not one of the runs, or the only one.
+        UsageError: the baseline is not one of the runs, or is the only run.
     """
     if baseline not in evaluation.runs:
         raise UsageError(not_among("run", baseline, evaluation.runs))

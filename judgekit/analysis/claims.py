@@ -45,19 +45,19 @@ CLAIMS: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that is said, with its figures.
+    """One statement, with its figures.
 
     Attributes:
         kind: what it is about, such as ``may be best`` or ``keep``; one function makes each kind.
-        sentence: whole sentences with their units; all that a reader sees of it.
-        subject: the run, labeling or kind of question that it is about.
-        against: what that is compared with.
-        value, low, high: the number and its interval, NaN where there is none; quality is in points (hundredths).
-        shown: whether the data show it; a claim that is not shown describes, and recommends nothing.
-        qualifies: the `key` of the claim that cannot stand without this one, or the kind of several such claims, or
-            ``: SUBJECT`` for all claims about a subject.
+        sentence: whole sentences with units; all that a reader sees of the claim.
+        subject: the run, labeling or kind of question it is about.
+        against: what the subject is compared with.
+        value, low, high: the number and its interval, or NaN; quality is in points (hundredths).
+        shown: whether the data show it; a claim that is not shown recommends nothing.
+        qualifies: the `key` of the claim that needs this one, the kind of several such claims, or ``: SUBJECT`` for all
+            claims about a subject.
         line: the line of the decision, one of `LINES`; "" for a further finding, or to join what it qualifies.
-        rank: its place in the line, the smallest first.
+        rank: its place in the line, smallest first.
     """
 
     kind: str
@@ -74,11 +74,11 @@ class Claim:
 
     @property
     def key(self) -> str:
-        """What another claim names to qualify this one."""
+        """The key by which another claim qualifies this one."""
         return f"{self.kind}: {self.subject}" if self.subject else self.kind
 
     def limits(self, other: Claim) -> bool:
-        """Return whether another claim cannot stand without this one."""
+        """Return whether another claim needs this one."""
         return self.qualifies in (other.key, other.kind, about_all(other.subject))
 
 

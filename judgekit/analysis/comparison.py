@@ -63,12 +63,12 @@ class Comparison(NotebookRepr):
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
-        details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
-            tau-b attainable with the same values.
+        details: one row per cell: the number of queries, the share of cases that each labeling lacks, and the largest
+            tau-b that the same values can attain.
         warnings: sentences for the user.
-        rules: what the numbers depend on.
-        modes: the comparison of each mode of answering, where the quality table has several, columns of `COMPARISON`
-            and ``mode``; the table and the decision are about one of them alone.
+        rules: the rules behind the numbers.
+        modes: with several modes of answering: the comparison of each, columns of `COMPARISON` and ``mode``. ``table``
+            and ``decision`` are about one mode.
     """
 
     table: pd.DataFrame
@@ -90,15 +90,15 @@ class Comparison(NotebookRepr):
     def best_at_k(self, coefficient: str = "tau_b", *, run: str | None = None) -> pd.DataFrame:
         """Return each labeling's best measure at each k, by run: the eRAG paper's Figure 1, over questions.
 
-        Which measure is best is seen after looking, so the value flatters, and it has no interval.
+        The best measure is chosen after looking, so its value flatters the labeling and has no interval.
 
         Args:
             coefficient: ``tau_b``, ``rho``, ``r`` or ``concordance``.
-            run: of this run alone; ``all`` for the mean over runs. By default of each run.
+            run: a single run, or ``all`` for the mean over runs; by default each run.
 
         Returns:
             Columns ``run, labeling, k, measure, value``; ``primary``, the value of the measure that was fixed in
-            advance; ``measures``, of how many measures the best was taken.
+            advance; ``measures``, the number of measures to choose from.
 
         Raises:
             UsageError: there is no such coefficient or run.
@@ -152,36 +152,36 @@ def compare(
 
     Args:
         scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
-            returned, or tables by the names of their labelings. A file may be of `trec_eval -q`, PyTerrier or
-            Auto-Judge. Rows with query_id ``all`` are ignored, but where a table has no others: then means are
-            compared, at system level, without intervals and without a decision.
-            Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them). A
-            labeling is compared on the scores that it has, two of them on those that both have; where more than 5 % of
-            its scores are missing, of all or of one run, claims of it hold whatever these are, and none is made if
-            nothing bounds them. Without
-            ``quality``, a wide table of any tool, or several by the names of their runs: a row for each answer, a
-            column for each metric, one of them the outcome; see `judgekit.answers.wide`.
-        quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``
-            is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`). Or what
-            `judgekit.score` returned for people's labels: then scores are to follow those of a run on a question.
+            returned, or tables by the names of their labelings. Files of `trec_eval -q`, PyTerrier and Auto-Judge are
+            read, too. Rows with query_id ``all`` are ignored, unless a table has no others: then means are compared, at
+            system level, without intervals or a decision. Columns ``low`` and ``high`` bound scores that missing labels
+            leave open (`judgekit.score` gives them). A labeling is compared on the scores that it has, two labelings on
+            those that both have. If it lacks more than 5 % of its scores, in all or for one run, claims about it must
+            hold whatever the missing ones are; if nothing bounds them, no claim is made. Without ``quality``, a wide
+            table of any tool, or several by the names of their runs: a row for each answer, a column for each metric,
+            one of them the outcome; see `judgekit.answers.wide`.
+        quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all`` is
+            closed book. Run, depth, model and metric may be left out if there is only one (`RATINGS`). Or what
+            `judgekit.score` returned for people's labels: scores are then compared with those of each run on each
+            question.
         rules: what the decision is about, when something is claimed, and the resampling. Without a primary measure or
-            metric a warning says which was taken. The columns ``by`` and ``groups`` are of the quality or the scores
+            metric a warning names the one used. The columns ``by`` and ``groups`` belong to the quality or the scores
             table, unless ``background`` holds them.
-        outcome: the metric or rating that the decision is about, or all that is declared of it, such as its scale; the
-            first metric by name by default, with a warning. Values are put on 0 to 1.
+        outcome: the metric or rating that the decision is about, or a `DeclaredOutcome` with its scale; by default the
+            first metric by name, with a warning. Values are scaled to 0 to 1.
         model: the answering model that the decision is about; the first by name by default, with a warning.
-        mode: of answering, where the quality table has several (column ``mode``): everything is about the answers of
-            this one, and ``modes`` of the comparison holds the others beside it; the first by default, with a warning.
+        mode: the mode of answering to compare, if the quality table has several (column ``mode``); the others stand in
+            ``modes`` of the comparison. The first by default, with a warning.
         only: what to look at, everything by default: any of ``labelings, runs, measures, depths, metrics, models``.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
             flagged.
-        queries: the questions, as for `judgekit.label`: rows whose conversation, text and language are equal are one
-            question. A column ``text`` of either table does the same; without both each row counts as a question.
-        reverse: labelings, or the outcome, whose small values are the good ones. Of a wide table names and columns
-            ``NAME direction`` say it, too, where no tool disagrees; see `judgekit.answers.direction`.
-        as_given: those whose large values are the good ones, whatever their names say.
-        background: what the tables do not say of themselves: costs and prices, who answered, kinds and groups.
-        progress: is told about every panel (measure x metric x model x depth).
+        queries: the questions, as for `judgekit.label`: rows with the same conversation, text and language are one
+            question. A column ``text`` of either table does the same; without both, each row counts as a question.
+        reverse: labelings, or the outcome, for which lower is better. In a wide table, names and columns ``NAME
+            direction`` say so too, if no tool disagrees; see `judgekit.answers.direction`.
+        as_given: those for which higher is better, whatever their names say.
+        background: facts that the tables do not hold: costs and prices, who answered, kinds and groups.
+        progress: called for every panel (measure x metric x model x depth).
 
     Returns:
         The table of coefficients, the differences between labelings, the decision and its warnings. Quality and gains
@@ -190,7 +190,7 @@ def compare(
 
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
-        UsageError: something asked for does not exist, or what is given is not a table.
+        UsageError: a requested name does not exist, or an argument is not a table.
     """
     work = _Comparing(
         rules=rules or Rules(),
@@ -597,7 +597,7 @@ def _quality_in_words(evaluation: Evaluation) -> str:
 
 
 def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **given: Any) -> Decision:
-    """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook.
+    """Return the decision of `compare`, with the same arguments; print it, or show it in a notebook.
 
     Args:
         scores: as for `compare`.
@@ -606,7 +606,7 @@ def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **gi
         given: further arguments of `compare`.
 
     Returns:
-        The decision: lines of sentences, and the claims behind them, quality in points (hundredths of the scale).
+        The decision: its lines, and the claims behind them; quality is in points (hundredths of the scale).
 
     Raises:
         DataError, UsageError: as for `compare`.

@@ -66,11 +66,11 @@ ON_ALL: Final[tuple[ClaimMaker, ...]] = (
 
 @dataclass(frozen=True, repr=False)
 class Decision(NotebookRepr):
-    """What to do, for what reason, at what cost, and what could overturn it.
+    """What to do, why, at what cost, and what could overturn it.
 
     Attributes:
         primary: the cell that it is about.
-        claims: all that is said, see `judgekit.analysis.claims`.
+        claims: all claims, see `judgekit.analysis.claims`.
     """
 
     primary: Primary
@@ -96,7 +96,7 @@ class Decision(NotebookRepr):
 
     @property
     def kept(self) -> str:
-        """The labeling to keep for later runs; "" where none is shown to be useful."""
+        """The labeling to keep for later runs; "" if none is shown to be useful."""
         keep = self._first(KEEP)
         return "" if keep is None else keep.subject
 
@@ -108,7 +108,7 @@ class Decision(NotebookRepr):
 
     @property
     def leader(self) -> str:
-        """The run to ship so far; "" where nothing is said of runs."""
+        """The run to ship so far; "" if the decision is not about runs."""
         choice = self._first(CHOICE)
         return "" if choice is None else choice.subject
 
@@ -131,7 +131,7 @@ class Decision(NotebookRepr):
         return table[table["kind"] == kind].reset_index(drop=True)
 
     def record(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return the decision as plain values, for JSON."""
         return recorded(self.claims)
 
     def __repr__(self) -> str:

@@ -25,9 +25,9 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A query and an answer to it: the unit that answer metrics look at.
+    """A query and an answer to it, which answer metrics rate.
 
-    ``docs`` are what the answer was made from, where a metric looks at them (`AnswerMetric.needs_docs`).
+    ``docs`` are the documents behind the answer, for metrics that need them (`AnswerMetric.needs_docs`).
     """
 
     query: Query
@@ -73,8 +73,8 @@ class AnswerMetric(Spelled):
             def compare(self, text, references):
                 return len(text) <= self.times * max(map(len, references))
 
-    One that needs no references says ``needs_references = False`` and overrides `score`; one that asks an LLM overrides
-    `endpoint`, `requests` and `read`. These return a `Score` of this module.
+    A metric without references sets ``needs_references = False`` and overrides `score`. A metric that asks an LLM
+    overrides `endpoint`, `requests` and `read`. `score` and `read` return a `Score`.
     """
 
     needs_references: ClassVar[bool] = True
@@ -82,7 +82,7 @@ class AnswerMetric(Spelled):
 
     @property
     def name(self) -> str:
-        """The canonical spelling, which is what the column ``metric`` of the quality table holds."""
+        """The canonical spelling; the quality table holds it in the column ``metric``."""
         return str(self.spec)
 
     @property
@@ -97,35 +97,35 @@ class AnswerMetric(Spelled):
 
     @property
     def published(self) -> AnswerMetric | None:
-        """The variant that compares as published scripts do, where this is another one."""
+        """The variant that compares as published scripts do; None if this one does."""
         return None
 
     def prepare(self) -> None:
-        """Check the options together and look up what they name; there is a `context` now.
+        """Check the options together and look up what they name in `context`.
 
         Raises:
-            UsageError: the class does not say on which scale its values are.
+            UsageError: the class declares no scale.
         """
         self.scale  # noqa: B018 - raises where there is none
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the next wave of requests; always [] for a metric that asks no LLM."""
+        """Return the next wave of requests; [] for a metric that asks no LLM."""
         return []
 
     def most(self, unit: Answered, /) -> int | None:
-        """Return the most requests about an answer, None where that is not known; by default two.
+        """Return the largest number of requests about an answer (two by default); None if unknown.
 
-        Before the answer is there, ``unit`` holds an empty one.
+        ``unit`` holds an empty answer until there is one.
         """
         # A question, and once more where its reply cannot be read.
         return 2
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
-        """Return the quality, once `requests` has no more to ask."""
+        """Return the quality once `requests` has returned []."""
         return self.score(unit.answer, unit.query)
 
     def score(self, answer: Answer, query: Query) -> Score:
-        """Return the quality without any LLM: abstentions are compared like any answer, missing answers have none."""
+        """Return the quality without an LLM. Abstentions are compared like any answer; missing ones have none."""
         references = tuple(filter(self.leaves, query.answers))
         if query.answers and not references:
             reason = f"the reference answers of query {query.query_id!r} have no text left to compare"
@@ -144,7 +144,7 @@ class AnswerMetric(Spelled):
         return Score(value)
 
     def unscored(self, answer: Answer, query: Query) -> Score | None:
-        """Return why there is no value here: no reference, or no answer; None if there is one."""
+        """Return why the answer has no value (no reference, or no answer); None if it has one."""
         if self.needs_references and not query.answers:
             return Score(None, Status.NOT_APPLICABLE, f"query {query.query_id!r} has no reference answer")
         if answer.status is Status.OK:
@@ -152,11 +152,11 @@ class AnswerMetric(Spelled):
         return Score(None, answer.status, answer.reason)
 
     def leaves(self, reference: str) -> bool:
-        """Return whether there is anything in a reference that an answer can be compared with."""
+        """Return whether a reference has any text to compare with."""
         return True
 
     def compare(self, text: str, references: Sequence[str]) -> float:
-        """Return how good ``text`` is beside the best of the references, which are at least one; on the scale."""
+        """Return the quality of ``text`` against its best reference, on the scale; there is at least one reference."""
         raise UsageError(f"{type(self).__name__} rates nothing: define compare(self, text, references) or score")
 
 

@@ -66,13 +66,13 @@ class Answer:
     """An answer to a query.
 
     Attributes:
-        text: the answer, "" where there is none.
-        status: `Status.OK` for abstentions too; they are answers.
+        text: the answer, or "".
+        status: `Status.OK` also for abstentions, which are answers.
         raw: the reply's text as it came.
         reason: why there is no answer.
-        abstained: whether the model said that it cannot answer, in the prompt's words or one of a few others.
-        seems_abstained: whether it reads as if it did, in words of its own. Counted; no score depends on it.
-        cut_tokens: how many tokens of the documents, by our estimate, did not fit into the context budget.
+        abstained: whether the model said that it cannot answer, in the prompt's words or a few known others.
+        seems_abstained: whether it seems to say so in its own words; only counted, no score depends on it.
+        cut_tokens: estimated number of document tokens that did not fit into the context budget.
     """
 
     text: str

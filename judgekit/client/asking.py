@@ -1,4 +1,4 @@
-"""How models are asked: what that may cost, where replies are kept, and who is told how far it is."""
+"""How models are asked: the budget, the reply store, and who hears of progress."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Asking:
         cache: folder of the reply store (default: your cache folder).
         ask_again: which stored replies to ask for again: ``unread``, those that could not be read (default: none).
         progress: called with events, `judgekit.progress.Event`.
-        prices: what models cost, `judgekit.Price`, by the name of an endpoint or the id of a model. Of an experiment
-            only those that its file lacks or has otherwise.
+        prices: a `judgekit.Price` by the name of an endpoint or the id of a model. In an experiment, they add to and
+            replace the prices of its file.
 
     Raises:
-        UsageError: a limit or a price is negative, or a price is none.
+        UsageError: a limit or a price is negative, or a price is not a `judgekit.Price`.
     """
 
     max_cost: float | None = setting(None, least=0)
@@ -59,7 +59,7 @@ class Asking:
         return replace(self, max_requests=budget.max_requests, max_cost=budget.max_cost)
 
     def priced(self, prices: Prices) -> Self:
-        """Return the same with the prices of a file, in whose place those that were given stand."""
+        """Return a copy with the prices of a file; prices given here win."""
         return replace(self, prices={**prices, **self.prices})
 
 

@@ -27,7 +27,7 @@ class Price:
     Attributes:
         prompt: money per million tokens of prompts.
         completion: money per million tokens of replies, thinking included.
-        cached: money per million tokens of prompts that the server had in its cache; None for the price of prompts.
+        cached: money per million prompt tokens that the server had in its cache; by default the price of prompts.
     """
 
     prompt: float
@@ -35,7 +35,7 @@ class Price:
     cached: float | None = None
 
     def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """Return the money for that many tokens; cached ones are some of the prompt's."""
+        """Return the money for that many tokens; the prompt's tokens include the cached ones."""
         cached = self.prompt if self.cached is None else self.cached
         new = prompt_tokens - cached_tokens
         return (self.prompt * new + cached * cached_tokens + self.completion * completion_tokens) / 1e6
@@ -46,7 +46,7 @@ class Price:
         return self.of(used.prompt or 0, used.completion or 0, used.cached or 0)
 
     def at_most(self, usage: Tokens | None, most: tuple[int, int]) -> float:
-        """Return the money for tokens, and for as many as ``most`` (prompt, completion) of what was not counted."""
+        """Return the money for tokens; where they were not counted, for ``most`` (prompt, completion)."""
         return self.known((usage or Tokens()).filled(*most))
 
 

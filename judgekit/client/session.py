@@ -90,8 +90,8 @@ class Session:
 
     Attributes:
         notes: the messages for the user so far.
-        doubts: those notes that cast doubt on the results, not only on how they were obtained.
-        shared: what its clients share: spending, retries and what was learned about servers.
+        doubts: those notes that cast doubt on the results themselves.
+        shared: shared by its clients: spending, retries and what was learned about servers.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """The folder of the store, or of what is kept for this session only."""
+        """The folder of the store, or of this session's temporary one."""
         return self._store.replies.path
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Close the store; what was kept for this session only is deleted."""
+        """Close the store; a temporary one is deleted."""
         for in_flight in self._in_flight.values():
             in_flight.flush()
         self._store.close()
@@ -187,7 +187,7 @@ class Session:
                 self.note(f"{stage}: {text}", doubt=True)
 
     def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
-        """Count replies, each once, also for a part of a stage: what that part takes standalone."""
+        """Count replies, each once, also for a part of a stage, to know the part's standalone cost."""
         stage = self._parts.setdefault(part, _Stage(part))
         replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
         price, usage = self.shared.spending.price(endpoint), stage.usages[endpoint.name]
@@ -195,11 +195,11 @@ class Session:
             usage.standalone.add(reply.usage, price, reply.seconds)
 
     def allow(self, budget: Budget) -> None:
-        """Replace what is left of the budget by another budget."""
+        """Replace the rest of the budget by another one."""
         self.shared.spending.allow(budget)
 
     def usage(self, stage: str) -> Usage:
-        """Return what a stage, or a part of one, took so far."""
+        """Return the usage of a stage, or of a part of one, so far."""
         named = [stages[stage].usage for stages in (self._stages, self._parts) if stage in stages]
         return sum(named, Usage())
 

@@ -14,15 +14,15 @@ Fields = Literal["title+text", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, with its reference answers where there are some.
+    """A question and its reference answers, if any.
 
     Attributes:
         query_id: its id, as in runs and qrels.
         text: the question.
-        answers: reference answers, any of which is right.
-        language: a code such as ``fi`` or ``pt-BR``, "" if it is not given.
-        messages: the conversation that it ends, each with ``role`` and ``content``; empty where there is none.
-        columns: whatever else its record holds, as texts by name, for prompts.
+        answers: reference answers, each of them right.
+        language: a code such as ``fi`` or ``pt-BR``, or "".
+        messages: the conversation that it ends, each message with ``role`` and ``content``; may be empty.
+        columns: further fields of its record by name, as texts, for prompts.
     """
 
     query_id: str
@@ -34,7 +34,7 @@ class Query:
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def column(self, name: str) -> str:
-        """Return what ``{query.NAME}`` shows: a column, ``messages``, or ``history``, those before the question.
+        """Return what ``{query.NAME}`` shows: a column, ``messages``, or ``history`` (the earlier messages).
 
         Raises:
             DataError: there is no such column.
@@ -48,7 +48,7 @@ class Query:
         return _column(f"query {self.query_id!r}", self.columns, name)
 
     def group(self, name: str) -> str:
-        """Return what the column ``name`` (or the language) says, by which questions are taken together.
+        """Return the question's group: its value in the column ``name`` (or its language).
 
         Raises:
             DataError: there is no such column, or it is empty.
@@ -66,10 +66,10 @@ class Doc:
     Attributes:
         doc_id: its id, as in runs and qrels.
         text: the passage.
-        title: its title, "" if there is none.
-        page_id: the page that it was cut out of.
-        start, end: where on that page it stands, in characters: its first one from 0, and the one behind its last.
-        columns: whatever else its record holds, as texts by name, for prompts.
+        title: its title, or "".
+        page_id: id of the page that it was cut from.
+        start, end: its span on that page in characters: from ``start`` (0 is the first) up to, without, ``end``.
+        columns: further fields of its record by name, as texts, for prompts.
     """
 
     doc_id: str
@@ -101,7 +101,7 @@ def _column(whose: str, columns: Mapping[str, str], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A query with the docs that are labelled or answered from together, best first; no docs means closed book."""
+    """A query and the docs to label, or to answer from, together, best first; no docs means closed book."""
 
     query: Query
     docs: tuple[Doc, ...]
@@ -121,10 +121,10 @@ def record_of(item: Query | Doc) -> dict[str, Any]:
 
 
 class Docs(Protocol):
-    """A look-up of documents, so that a collection can live on disk."""
+    """Looks documents up by id, in memory or on disk."""
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
-        """Return the documents in the order asked for.
+        """Return the documents, in the order of the given ids.
 
         Raises:
             DataError: an id is unknown; the message names it.
@@ -154,7 +154,7 @@ class MemoryDocs:
             self._docs[doc.doc_id] = doc
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
-        """Return the documents in the order asked for; an unknown id is a `DataError`."""
+        """Return the documents, in the order of the given ids; raise a `DataError` for an unknown id."""
         try:
             return [self._docs[i] for i in doc_ids]
         except KeyError as error:

@@ -44,19 +44,19 @@ _ROW_GROUP: Final = 1 << 20
 
 
 def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.DataFrame:
-    """Read a table, checked: its columns first, in order, with their dtypes; further columns behind them.
+    """Read and check a table: its columns first, in order, with their dtypes, then further ones.
 
     Args:
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
         path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts;
-            ``csv(query_id=qid, value=stars):FILE`` names your own columns. Answers also in nested forms.
-        numbered: give the rows of a text file their lines as index, named ``line``.
+            ``csv(query_id=qid, value=stars):FILE`` names your own columns. Answers may have nested forms, too.
+        numbered: use the line numbers of a text file as index, named ``line``.
 
     Returns:
         The table, a row for each record.
 
     Raises:
-        DataError: the file is missing or is not such a table; text files with line, Parquet with row.
+        DataError: the file is missing or is not such a table; the message has line or row.
         UsageError: there is no such form.
     """
     import pandas as pd
@@ -181,16 +181,16 @@ def write_labels(labeling: Labeling, path: str | Path) -> None:
 
 
 def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = None) -> None:
-    """Write a table as CSV, TSV or Parquet, by the name's ending (``.csv.gz`` is compressed); whole or absent.
+    """Write a table as CSV, TSV or Parquet, by the name's ending (``.csv.gz`` is compressed), completely or not at all.
 
     Args:
         frame: the rows; the index is not written.
-        path: the file to make; folders on the way are created.
-        table: what the rows are, if they are to be checked.
+        path: the file to write; missing folders are created.
+        table: the kind of table to check the rows against, if any.
 
     Raises:
         DataError: the rows are not such a table, or the file cannot be written.
-        UsageError: the name ends otherwise.
+        UsageError: the name has another ending.
     """
     import pandas as pd
 

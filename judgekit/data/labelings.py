@@ -58,7 +58,7 @@ _LARGEST: Final = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the numbers of a labeling mean. Declared, never guessed from the values.
+    """What the numbers of a labeling mean: declared, never guessed from the values.
 
     Spelled ``binary``, ``grades:3`` (0 to 3), ``grades:3:2`` (relevant from 2 on), ``grades:-2..3:1``,
     ``means:5:2`` (means of such grades, so fractions on 0 to 5), ``unit`` (floats in [0, 1]) or ``signed`` (floats in
@@ -68,8 +68,8 @@ class Scale:
         kind: binary, grades, means, unit or signed.
         high: the largest grade (1 for all kinds but grades and means).
         low: the smallest grade (0; may be negative for imported grades; -1 for signed).
-        min_rel: binary, grades and means: the least relevance that counts as relevant. None for unit and signed, where
-            measures that need a binary label are undefined unless they say ``rel=``.
+        min_rel: smallest label that counts as relevant, for binary, grades and means. None for unit and signed: there,
+            measures that need binary labels are undefined without ``rel=``.
     """
 
     kind: Kind
@@ -101,7 +101,7 @@ class Scale:
 
     @classmethod
     def of_grades(cls, values: Floats) -> Self:
-        """Return the scale of undeclared whole numbers: grades up to the largest seen.
+        """Return the scale of undeclared whole numbers: grades up to the largest.
 
         Raises:
             DataError: some are not whole numbers.
@@ -129,11 +129,11 @@ class Scale:
 
     @property
     def threshold(self) -> float:
-        """From what label on a document counts as relevant: the middle of a scale that does not declare it."""
+        """The smallest label that counts as relevant: as declared, else the middle of the scale."""
         return (self.low + self.high) / 2 if self.min_rel is None else float(self.min_rel)
 
     def lowered(self, values: Floats) -> Scale:
-        """Return this scale of grades from 0 on with the negative grades that a file holds; another scale as it is."""
+        """Return the scale extended to a file's negative grades; scales that do not begin at 0 stay as they are."""
         # TREC's qrels have -2 for spam, below every grade: the largest is what a user declares.
         least = np.floor(values.min(initial=0))
         if self.kind != "grades" or self.low != 0 or not -_LARGEST < least < 0:
@@ -261,10 +261,10 @@ def _further(table: pa.Table) -> pa.Table:
 class Labeling(NotebookRepr):
     """All labels of one labeler over a pool.
 
-    Rows stand in the order of the input; the attributes that sort by id do so when they are first asked for.
+    Rows keep the order of the input; attributes that sort by id sort at first use.
 
     Attributes:
-        name: how the labeling is called in tables (the labeler's spelling by default).
+        name: its name in tables (the labeler's spelling by default).
         scale: the declared scale.
         declared: whether the scale was declared; False if a reader took the largest grade seen.
         made: how the labels were made, if known (`judgekit.labelers.made`).
@@ -324,8 +324,8 @@ class Labeling(NotebookRepr):
                 scale = Scale.of_grades(labels[obtained & ~np.isnan(labels)])
             except DataError as error:
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
-        self.row_replies: pa.Table | None = None
         self.made: dict[str, Any] = {}
+        self.row_replies: pa.Table | None = None
         self.below = 0
         self.subtopics = 0
         if negative and scale.lowered(labels[obtained]) != scale:
@@ -371,9 +371,9 @@ class Labeling(NotebookRepr):
         return self._frame(self._sorted)
 
     def blocks(self, *names: str, rows: int = 1 << 16) -> Iterator[pd.DataFrame]:
-        """Yield `table` in blocks of rows, so that it never is in memory as a whole; or some columns of it.
+        """Yield `table`, or some of its columns, in blocks of rows, so that memory never holds all of it.
 
-        Those that the labeling lacks are left out.
+        Columns that the labeling lacks are left out.
         """
         for start in range(0, max(len(self), 1), rows):
             yield self._frame(self._sorted[start : start + rows], names)
@@ -395,6 +395,7 @@ class Labeling(NotebookRepr):
         if further:
             labels = labels.join(gather(self._further.select(further), rows).to_pandas())
         return labels
+
     def replies(self) -> pd.DataFrame:
         """Return a `REPLIES` table of the labels that come from replies, sorted by query, then doc."""
         if self.row_replies is None:
@@ -403,26 +404,25 @@ class Labeling(NotebookRepr):
         rows = self._frame(self._sorted, ("query_id", "doc_id")).join(taken)
         return REPLIES.check(rows[rows["requests"].notna()].assign(labeling=self.name).reset_index(drop=True))
 
-
     def columns(self, rows: Ints, *names: str) -> list[list[Any]]:
-        """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
+        """Return further columns of some rows, in the order of the input; None for columns that it lacks."""
         labels = self._frame(rows, ("query_id", *names))
         return [labels[name].tolist() if name in labels else [None] * len(rows) for name in names]
 
     def at(self, pairs: Iterable[tuple[str, str]]) -> Floats:
-        """Return the label of each (query id, doc id), NaN where there is none, shape (P,)."""
+        """Return the label of each (query id, doc id), NaN if there is none, shape (P,)."""
         queries = map(self.row_queries.__getitem__, self.row_codes.tolist())
         relevance = dict(zip(zip(queries, self.row_docs.to_pylist(), strict=True), self.row_relevance, strict=True))
         return np.array([relevance.get(pair, math.nan) for pair in pairs], np.float64)
 
     def counts(self) -> dict[str, int]:
-        """Return how many labels have each status, every status named."""
+        """Return the number of labels by status, zeros included."""
         counted = np.bincount(self.row_status, minlength=len(STATUSES))
         # All are named, so that a 0 is seen to be none.
         return {s.value: int(n) for s, n in zip(STATUSES, counted, strict=True)}
 
     def shares(self) -> dict[str, int]:
-        """Return how often each label was given, the least relevant first; fractions in ten steps of the scale."""
+        """Return how often each label was given, least relevant first; fractions in ten steps of the scale."""
         relevance = self.row_relevance[self.row_status == _OK]
         values, counts = np.unique(relevance, return_counts=True)
         if self.scale.integral or len(values) <= 10:

@@ -67,13 +67,13 @@ def read_queries(files: Files) -> Queries:
 def read_docs(
     files: Files, *, memory_limit: int | None = None, index: str | Path | None = None
 ) -> MemoryDocs | DiskDocs:
-    """Read a collection of documents; a large one is checked once and then stays on disk.
+    """Read a collection of documents. A large one is checked once and then stays on disk.
 
     Args:
         files: the file, a folder of Parquet parts, or several files, which may share documents; ``FORM:FILE`` if the
             content does not show the form, e.g. ``"tsv(header='id,text', quote=none):docs.tsv"``.
         memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
-        index: the folder for what is kept of it between commands; the cache folder by default.
+        index: folder for its index; the cache folder by default.
 
     Returns:
         The documents by id, in memory, or on disk above the limit.

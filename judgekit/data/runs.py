@@ -112,16 +112,16 @@ def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Mov
 
 
 class Run:
-    """One retriever's ranked lists, ordered by the one ordering function.
+    """One retriever's ranked lists.
 
-    Queries stand as they came, their documents best first.
+    Queries keep their order; documents are ordered best first.
 
     Attributes:
         name: the run's name.
-        ties: the tie rule that the rows were ordered with.
+        ties: the rule that orders equal scores.
         query_ids: query ids in ascending order, shape (Q,).
         starts, counts: rows of query i are ``starts[i]:starts[i] + counts[i]``, shapes (Q,).
-        docs_as_read: doc ids as Arrow strings, in the order in which they came; see `docs_at`, shape (N,).
+        docs_as_read: doc ids as Arrow strings, in the order of the input; see `docs_at`, shape (N,).
         ranked_scores: 64-bit score per row, best first within a query, shape (N,).
         ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
     """
@@ -143,7 +143,7 @@ class Run:
 
     @classmethod
     def of(cls, name: str, rows: Pairs, *, ties: Ties = Ties.DOC_DESC) -> Run:
-        """Build a run from rows that nobody else has: columns of large runs are not copied."""
+        """Build a run from rows that nobody else holds, without copying them."""
         run = cls.__new__(cls)
         run._fill(name, rows, Ties(ties))
         return run
@@ -229,7 +229,7 @@ class Run:
         return RUN.check(pd.DataFrame(columns))
 
     def with_ties(self, ties: Ties) -> Run:
-        """Return the run with documents of equal score in another order."""
+        """Return the run with equal scores ordered by another rule."""
         if ties is self.ties:
             return self
         rows, queries = self._by_query()
@@ -290,9 +290,9 @@ class Run:
         return self._keep(self.starts[keep], self.counts[keep], self.query_ids[keep])
 
     def without_own(self) -> Run:
-        """Return the run without documents that are the query itself: whose id is that of their query.
+        """Return the run without documents whose id is that of their query.
 
-        A query that retrieved nothing else stays, with an empty list.
+        A query that retrieved nothing else keeps an empty list.
         """
         rows, queries = self._by_query()
         others = np.flatnonzero(~self._own(rows, queries))

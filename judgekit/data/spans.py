@@ -43,7 +43,7 @@ def evidence_of(text: str) -> list[tuple[int, int]]:
 
 
 def where(doc: Doc) -> dict[str, str | float]:
-    """Return the columns that say where a document stands, none where it does not say it."""
+    """Return the columns of a document's span; none if it has no span."""
     if doc.page_id is None or doc.start is None or doc.end is None:
         return {}
     return {"page_id": doc.page_id, "start": doc.start, "end": doc.end}

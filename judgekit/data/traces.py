@@ -116,13 +116,13 @@ class Traces:
 
 
 def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
-    """Read exported traces; what is in several files (traces, observations, scores) belongs together.
+    """Read exported traces, from one file or from several (traces, observations, scores).
 
     Args:
         paths: the file or files, each JSON lines, a JSON array, CSV or Parquet.
 
     Returns:
-        Questions, documents, runs, answers and ratings of all traces, and sentences on what could not be used.
+        Questions, documents, runs, answers and ratings of all traces, and sentences on unused parts.
 
     Raises:
         DataError: a record is neither a span, an observation, a trace nor a score, or no trace holds a question and

@@ -42,19 +42,19 @@ _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst"
 def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:
     """Read a run: a TREC file, or any other form that holds one (``docs/formats.md``).
 
-    The rank column of a TREC file is ignored: the score decides, and the tie rule.
+    The rank column of a TREC file is ignored: scores and the tie rule decide the order.
 
     Args:
         path: the file, plain or packed (recognised by content), or ``FORM:FILE`` where content does not tell the form.
         name: the run's name; by default the file's name without its endings.
-        ties: how documents with equal scores are ordered.
+        ties: the order of documents with equal scores.
 
     Returns:
         The run: for each query its documents with their scores, the best first.
 
     Raises:
-        DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
-            its document is there twice for its query (with file and line).
+        DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number, or
+            its document appears twice for its query (with file and line).
     """
     place = located(path, "run")
     name = name or stem(place.path)
@@ -72,24 +72,25 @@ def read_qrels(
 ) -> Labeling:
     """Read qrels: a TREC file, or any other form that holds them (``docs/formats.md``).
 
-    Beside a file may lie ``NAME.missing.tsv``, where `write_qrels` left the missing labels; they are read as well.
+    A file ``NAME.missing.tsv`` beside it, where `write_qrels` lists missing labels, is read too.
 
-    A Parquet table of labels that judgekit wrote is read with all its columns: statuses, and where documents stand.
+    A Parquet table of labels by judgekit is read with all its columns, such as statuses and spans.
 
     Args:
         path: the file, plain or packed (recognised by content), or ``FORM:FILE`` where content does not tell the form.
         name: the labeling's name; by default the file's name without its endings.
-        scale: what the numbers mean. Without it whole numbers are grades up to the largest seen (`Labeling.declared`
-            is then False), and a file with fractions is an error: what they mean is never guessed.
-        negative: whether negative grades are taken under a declared scale of grades from 0 on (`Labeling.below` counts
-            them); else they are an error.
+        scale: what the numbers mean. Without it, whole numbers are grades up to the largest (`Labeling.declared` is
+            then False), and fractions are an error, because their meaning is never guessed.
+        negative: accept negative grades under a declared scale of grades from 0 (`Labeling.below` counts them);
+            otherwise they are an error.
 
     Returns:
         The labels with their scale, a row for each pair.
 
     Raises:
-        DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
-            not on the scale, its pair is there twice (with file and line); fractions without a declared scale.
+        DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or not
+            on the scale, or its pair appears twice (with file and line); or there are fractions without a declared
+            scale.
     """
     source = located(path, "qrels")
     place = source.path
@@ -248,15 +249,14 @@ def _write_rows(rows: pd.DataFrame, stream: BinaryIO, delimiter: str) -> None:
 def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = None) -> None:
     """Write a labeling as a TREC qrels file, sorted by query, then doc; missing labels go to a file beside it.
 
-    Labels of binary and graded labelings are written as integers, which trec_eval and ir_measures read; others
-    with all their digits. Missing labels are left out, since nothing in a qrels file can stand for
-    them, and listed with their status in ``NAME.missing.tsv``, which `read_qrels` reads. Where there are none, such
-    a file left from before is removed.
+    Binary and graded labels are written as integers, which trec_eval and ir_measures read; others with all their
+    digits. A qrels file cannot hold missing labels, so ``NAME.missing.tsv`` lists them with their status, and
+    `read_qrels` reads it. If none are missing, an older such file is removed.
 
     Args:
         labeling: what to write.
-        path: where to; compressed if it ends in ``.gz``.
-        min_grade: write 1 for labels of at least this much and 0 for the others.
+        path: the file to write; compressed if its name ends in ``.gz``.
+        min_grade: write 1 for labels of at least this value and 0 for the others.
 
     Raises:
         DataError: the file cannot be written.
@@ -313,17 +313,17 @@ def convert(
     """Write a run or qrels of any form as a TREC file.
 
     Args:
-        source: the file, or ``FORM:FILE`` where content does not tell the form.
+        source: the file, or ``FORM:FILE`` if its content does not show the form.
         out: the file to write; compressed if its name ends in ``.gz``.
         kind: ``run`` or ``qrels``; by default what the name of ``out`` says (``.run`` and ``.trec``, or ``.qrels``).
-        min_grade: qrels: 1 for labels of at least this much, 0 for the others.
-        scale: qrels: what the numbers mean, where there are decimals.
+        min_grade: qrels: write 1 for labels of at least this value, 0 for the others.
+        scale: qrels: what decimal labels mean.
 
     Returns:
         What was written, in words.
 
     Raises:
-        DataError, UsageError: the file cannot be read, or not be written so.
+        DataError, UsageError: the file cannot be read or written.
     """
     if kind_of(out, kind) == "run":
         if min_grade is not None or scale is not None:

@@ -334,23 +334,23 @@ def plan(
     trust: bool = False,
     asking: Asking = UNLIMITED,
 ) -> PilotPlan:
-    """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
+    """Plan a pilot: its questions, its cost, and what it can show. Nothing is asked or written.
 
     Args:
-        experiment: the experiment file, or what `load` returned. Its ``sample`` and ``limit`` are left aside.
-        questions: how many to propose, by default 200 or all of which the lists differ; with ``results`` further ones.
-        results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
-        budget: money for pilot and labels; without ``questions`` the pilot takes at most half of it.
+        experiment: the experiment file, or what `load` returned. Its ``sample`` and ``limit`` are ignored.
+        questions: number of questions to propose; by default 200, or all with different lists. With ``results``,
+            further ones.
+        results: the results folder of a run: its questions stay in the sample and are not proposed again.
+        budget: money for pilot and labels; without ``questions``, the pilot takes at most half of it.
         query_log: a file of queries, or of lines (``.txt``), that the questions should look like.
         trust: as for `judgekit.run`.
-        asking: as for `judgekit.run`: what its store holds need not be asked.
+        asking: as for `judgekit.run`; stored replies need not be asked.
 
     Returns:
         The plan: ``print(plan)`` shows it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
 
     Raises:
-        ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
-            and prices are not.
+        ConfigError, DataError, UsageError: a file is invalid, all lists are equal, or a budget lacks prices.
     """
     config = load(experiment, trusted=trust)
     # The plan is about all questions: the sample of an earlier one must not shrink the next.

@@ -50,16 +50,16 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer (or what was imported) and the answer metrics, by the name of the stage; the decision is
-            about the first. None where all quality is ratings.
-        measures: the measures, at every answer depth where they have no cutoff of their own.
-        ratings: what people or other tools think of answers, a quality table, or None.
+        answering: the answerer (or the imported answers) and the answer metrics, by the name of the stage; the decision
+            is about the first. Empty if all quality comes from ratings.
+        measures: the measures; those without a cutoff at every answer depth.
+        ratings: ratings by people or other tools, a quality table, or None.
         outcome: what the decision is about.
-        questions: by query id the id of its question, the same for queries that ask the same.
+        questions: the id of each query's question, by query id; the same for queries that ask the same.
         repeats: how many queries and questions there are.
-        groups, kinds: the group and the kind of each query, where the experiment names columns of them, or None.
-        weights: how many questions each query stands for in a mean, where the experiment takes a sample, or None.
-        tests: by labeling what a test of the judge showed, where the experiment names its card.
+        groups, kinds: the group and the kind of each query, if the experiment names columns for them, or None.
+        weights: how many questions each query stands for in a mean, if the experiment takes a sample, or None.
+        tests: the result of each judge's test, by labeling, if the experiment names its card.
     """
 
     config: Config
@@ -78,14 +78,14 @@ class Prepared:
 
     @property
     def units(self) -> Mapping[str, str] | None:
-        """The unit of each query, by name: what shares a question or a group; None where each stands alone."""
+        """The unit of each query, by name: queries of one question or group share one; None if each stands alone."""
         if self.groups is None and not self.repeats.any:
             return None
         return joined(self.questions, self.groups or {})
 
     @property
     def trusted(self) -> str:
-        """The labeler whose labels stand in the place of answers; "" where there are answers or ratings."""
+        """The labeler whose labels replace answers; "" if there are answers or ratings."""
         return str(self.config.answers.declared.outcome) if self.outcome.source == "trusted" else ""
 
     @property
@@ -105,7 +105,7 @@ class Prepared:
 
     @property
     def deciding(self) -> Answering | None:
-        """The first that answers: the decision is about its answers; None if they are rated elsewhere."""
+        """The first answerer, which the decision is about; None if its answers are rated elsewhere."""
         answers = self.config.answers
         if answers.declared.outcome not in answers.metrics:
             return None
@@ -196,7 +196,7 @@ def prepare(
 
 
 def _measures(config: Config, collection: Collection) -> list[Measure]:
-    """Return the measures, at every answer depth where they have no cutoff of their own."""
+    """Return the measures; those without a cutoff at every answer depth."""
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)

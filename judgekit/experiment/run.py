@@ -456,12 +456,11 @@ def run(
         asking: the budget, where replies are kept, and who hears of progress.
 
     Returns:
-        The labelings, qualities and scores, their comparison with its decision, and a line for everything that is
-        missing.
+        The labelings, qualities and scores, their comparison with its decision, and a line for each missing part.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
+        ConfigError, DataError, UsageError: nothing was sent.
+        StoppedError: the endpoint failed or the budget ran out; run it again to continue.
     """
     config = load(experiment, trusted=trust)
     prepared = prepare(config, cache=asking.cache)

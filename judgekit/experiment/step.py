@@ -36,18 +36,18 @@ _MIXED: Final = (
 
 @dataclass
 class State:
-    """A run under way: what it has from the start, and what each step made, which is there once that step is done.
+    """A run under way: what it starts with, and what each finished step made.
 
     Attributes:
         prepared: the experiment, read and checked.
-        files: what the run may write.
-        session: what requests go through.
+        files: the files that the run may write.
+        session: the session that sends all requests.
         progress: called with events.
-        warnings: lines for the report, before those of the steps' results.
-        labelings: by name; of the step ``label``.
-        quality: the quality table; of ``answer``.
-        evaluation, scores, comparison, agreed: of ``compare``.
-        results: what the report shows; of ``report``.
+        warnings: lines for the report, shown before those of the steps.
+        labelings: by name; set by the step ``label``.
+        quality: the quality table; set by ``answer``.
+        evaluation, scores, comparison, agreed: set by ``compare``.
+        results: what the report shows; set by ``report``.
     """
 
     # What is there from the start; all below is made by steps, and asking for it too early is an AttributeError.
@@ -84,7 +84,7 @@ class State:
 
     @property
     def mix(self) -> str:
-        """Why there is no decision where replies came from several models under one name; "" if that is accepted."""
+        """Why mixed models under one name rule out a decision; "" if there is no mix, or it is accepted."""
         # A server that changes its model under one name in the middle of a run makes two outcomes of one.
         mixed = self.session.mixed()
         if self.prepared.config.analysis.accept_mixed_models or not mixed:
@@ -103,20 +103,20 @@ class State:
         return of_mode(self.answered())
 
     def score(self, measures: Sequence[Measure]) -> Evaluation:
-        """Return what the runs score under the labelings by these measures."""
+        """Return the runs' scores under the labelings by these measures."""
         from judgekit.scoring import score_pool
 
         return score_pool(self.prepared.collection, list(self.labelings.values()), measures)
 
     def taken(self, stage: str) -> Amount:
-        """Return what the answers of a stage that the decision is about take."""
+        """Return the cost of a stage's answers at the depth of the decision."""
         from judgekit.answering import stage_at_depth
 
         return self.session.usage(stage_at_depth(stage, self.cell.depth)).standalone
 
 
 class Step:
-    """Base of all steps: a name and four facets; a step overrides those that it has.
+    """Base of all steps: a name and four methods, of which a step overrides those that it needs.
 
     Add your own class with ``@judgekit.register.step(after="answer")``.
     """
@@ -124,9 +124,9 @@ class Step:
     name: ClassVar[str]
 
     def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what LLMs are asked, by the name under which it is counted: functions that yield programs and units.
+        """Return what LLMs are asked, by stage: functions that yield programs and units.
 
-        Dry runs count it, parts have their share of it answered, batch files hold it.
+        Dry runs count it, parts ask their share of it, and batch files hold it.
         """
         return {}
 

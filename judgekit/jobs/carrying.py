@@ -68,20 +68,20 @@ class _Shared(NamedTuple):
 
 
 def carry(qrels: Labeling, old: AsDocs, new: AsDocs, *, share: float = SHARE) -> Carried:
-    """Carry labels to passages that were cut anew, without guessing any.
+    """Carry labels over to passages that were cut anew, without guessing.
 
-    A new passage with the same text as a judged one has its label. One that holds ``share`` of the words of a relevant
-    passage, or more, has the largest label of the passages that it holds so. One whose text, but for four words at each
-    end, was all judged not relevant has the largest label of the passages that it shares text with. Every other passage
-    has no label: which part of a relevant passage made it relevant is not known.
+    A new passage gets the label of a judged one with the same text. If it holds at least ``share`` of the words of
+    relevant passages, it gets the largest of their labels. If all of its text, except four words at each end, was
+    judged not relevant, it gets the largest label of the passages that it shares text with. Other passages get no
+    label, because nobody knows which part of a passage made it relevant.
 
-    Texts are compared by words without case, marks and white space, five words in a row at least. Passages that name
-    different pages (``page_id``) share nothing.
+    Texts are compared word by word, ignoring case, punctuation and white space, with at least five words in a row.
+    Passages that name different pages (``page_id``) share nothing.
 
     Args:
         qrels: the old labels, with their scale; `jk.read_qrels` reads them.
         old: the passages that were judged.
-        new: the passages that are to have labels.
+        new: the passages to label.
         share: part of a relevant passage that a new one must hold to be relevant, above 0 and at most 1.
 
     Returns:
@@ -89,7 +89,7 @@ def carry(qrels: Labeling, old: AsDocs, new: AsDocs, *, share: float = SHARE) ->
 
     Raises:
         DataError: none of the judged documents is among the old ones.
-        UsageError: the share is not one, or the documents cannot be read one by one.
+        UsageError: the share is out of range, or the documents cannot be read one by one.
     """
     if not 0 < share <= 1:
         raise UsageError(f"the share of a relevant passage must be above 0 and at most 1, not {share:g}")

@@ -33,20 +33,20 @@ class Placed:
 
 
 def chunks(pages: AsDocs, docs: AsDocs) -> Placed:
-    """Find where documents stand on their pages: exactly, but for white space, else where the text is alike.
+    """Locate documents on their pages: exactly, ignoring white space, else by similar text.
 
-    Where the text of a document stands more than once on its page, the first place is taken.
+    If a document's text occurs more than once on its page, the first place is taken.
 
     Args:
         pages: the pages, as documents: ``doc_id`` is the page's id.
         docs: the documents, each with its ``page_id``. Spans that they have are checked; they count characters.
 
     Returns:
-        The documents with their spans in characters, how many were placed exactly or nearly, and why the others were
-        not.
+        The documents with their spans in characters, the numbers of exact and similar matches, and why the others could
+        not be located.
 
     Raises:
-        DataError: a span ends behind its page, or the text at it is another one.
+        DataError: a span ends after its page, or holds other text.
     """
     known = {page.doc_id: page.text for page in one_by_one(as_docs(pages))}
     placed: list[Doc] = []

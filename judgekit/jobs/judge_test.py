@@ -159,31 +159,31 @@ def judge_test(
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     asking: Asking = UNLIMITED,
 ) -> Job[Fitness]:
-    """Test whether a judge is fit to label, by people's labels.
+    """Test by people's labels whether a judge is fit to label.
 
     Args:
-        spec: the labeler, as for `jk.label`; one that labels each pair alone.
+        spec: the labeler, as for `jk.label`; it must label each pair alone.
         qrels: people's labels.
         queries: as for `jk.label`.
         docs: likewise.
-        runs: likewise; with two or more their order under both labels is compared. Pairs that people judged and no run
-            retrieved are left out. Without runs the pairs are those that people judged.
-        depth: how many documents per run and query are labelled.
-        pairs: about how many pairs are labelled: questions are drawn until they have as many.
-        measure: what the runs are ordered by.
+        runs: likewise; with two or more, their order under both labels is compared, and pairs that no run retrieved are
+            left out. Without runs, all pairs that people judged are used.
+        depth: number of documents to label per run and query.
+        pairs: approximate number of pairs to label: whole questions are drawn until it is reached.
+        measure: measure that orders the runs.
         seed: of the draw.
         scales: the scale of people's labels by their name, e.g. ``{"people": "grades:3:2"}`` if 2 and 3 are relevant;
             undeclared whole numbers are grades, relevant from 1.
         endpoints: the LLM, or several that the spelling names.
-        asking: up to what cost models are asked, and where replies are kept.
+        asking: the budget, and where replies are kept.
 
     Returns:
-        How far the labeler's labels agree with people's and order the runs alike, with intervals, and whether that is
-        fit.
+        The agreement of the labeler with people, on labels and on the order of the runs, with intervals, and whether it
+        is fit.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+        ConfigError, DataError, UsageError: nothing was sent.
+        StoppedError: the endpoint failed or the budget ran out; paid replies are in the store.
     """
     (people, *others) = as_labelings(qrels, scales)
     if others:

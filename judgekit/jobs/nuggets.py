@@ -98,7 +98,7 @@ def make_nuggets(
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; among others, the file is there already.
-        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+        StoppedError: the endpoint failed or the budget ran out; paid replies are in the store.
     """
     # The file may hold hours of editing.
     if out.exists():

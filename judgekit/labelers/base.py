@@ -31,13 +31,13 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 
 @dataclass(slots=True)
 class Label:
-    """What a labeler says of one pair. ``relevance`` is None unless the status is ok. A value that is not changed.
+    """The label of one pair. ``relevance`` is None unless the status is ok. Never modified.
 
     Attributes:
-        raw: the text that the label was read from, if any.
+        raw: the text from which the label was read, if any.
         reason: why the label is missing, or why it may be wrong.
-        extra: further columns of the labels table, numbers or texts: how often a vote was shown, its interval, the
-            share of voices that agree, the answer that a utility label rates.
+        extra: further columns of the labels table, numbers or texts, such as the share of voices that agree or the
+            answer that a utility label rates.
     """
 
     query_id: str
@@ -56,19 +56,19 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a labeling needs and sees; the report says it beside every number.
+    """What a labeling needs and sees; the report shows it beside every number.
 
     Attributes:
         references: whether it needs reference answers.
-        endpoints: the LLMs whose verdicts or answers make the labels: none, one, or a jury.
+        endpoints: the LLMs that give the verdicts or answers behind the labels: none, one, or a jury.
         raters: LLMs that rate those answers.
-        prompt: the name of the prompt that they are asked with.
+        prompt: the name of their prompt.
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
-        existing: whether the labels are there already, and cannot be made for a new pair.
-        own_answers: whether answers of the model take the place of reference answers.
-        outcome_list: of labels that hold the quality of the answer from a list, how many documents it has.
+        existing: whether the labels exist already and cannot be made for a new pair.
+        own_answers: whether the model's own answers replace reference answers.
+        outcome_list: for labels made from the quality of a list's answer: the length of the list.
     """
 
     references: bool = False
@@ -104,13 +104,13 @@ class Labeler(Spelled):
             def relevance(self, query, doc):
                 return len(doc.text) >= self.least
 
-    One that asks an LLM overrides `requests` and `label`. An option ``fields`` of the type `Fields` or None is how
+    A labeler that asks an LLM overrides `requests` and `label`. An option ``fields`` of type `Fields` or None sets how
     documents are rendered.
     """
 
     @property
     def judgments(self) -> str | None:
-        """The file of existing judgments that `judgekit build --people` would take; None where there is none."""
+        """The file of existing judgments for `judgekit build --people`; None if there is none."""
         return None
 
     @property
@@ -120,7 +120,7 @@ class Labeler(Spelled):
 
     @property
     def needs(self) -> Needs:
-        """What the labeling needs and sees; by default the LLM that the option ``endpoint`` names, if it asks one."""
+        """What the labeling needs and sees; by default only the LLM that the option ``endpoint`` names."""
         name: str | None = getattr(self, "endpoint", None)
         if not self._asks:
             return Needs()
@@ -134,12 +134,12 @@ class Labeler(Spelled):
 
     @property
     def by_pair(self) -> bool:
-        """Whether each unit is one document, so that its label does not depend on others."""
+        """Whether each document is labelled alone, independently of others."""
         return type(self).units is Labeler.units
 
     @property
     def ranked(self) -> bool:
-        """Whether `units` gets a query's documents in the order of all runs together, instead of by their ids."""
+        """Whether `units` gets a query's documents in the fused order of all runs; otherwise by id."""
         return False
 
     @property
@@ -148,18 +148,18 @@ class Labeler(Spelled):
 
     @property
     def published_variant(self) -> str:
-        """The spelling of the variant that labels as published scripts do; empty where there is none, or this is it."""
+        """The spelling of the variant that labels as published scripts do; "" if this one does, or none does."""
         return ""
 
     def counted_otherwise(self, unit: Unit, labels: Sequence[Label], /) -> int:
-        """Return how many labels of a unit the `published_variant` gives another value."""
+        """Return for how many labels of a unit the `published_variant` differs."""
         return 0
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use.
+        """Return a copy that is ready for use.
 
-        How documents are rendered is left out of its spelling only where title and text are, and that is the rule of
-        the context too: a labeling's name says what its labels were made from.
+        Its spelling leaves out ``fields`` only if title and text are rendered, by default too: a labeling's name says
+        what its labels were made from.
         """
         labeler = self
         if context is not None and hasattr(self, "fields"):
@@ -172,20 +172,20 @@ class Labeler(Spelled):
         """Check the options together and look up what they name; there is a `context` now.
 
         Raises:
-            UsageError: the class says neither what a document's relevance is nor how it is labelled.
+            UsageError: the class defines neither ``relevance`` nor ``label``.
         """
         if type(self).relevance is Labeler.relevance and type(self).label is Labeler.label:
             raise UsageError(f"{type(self).__name__} labels nothing: define relevance(self, query, doc)")
         self.scale  # noqa: B018 - raises where there is none
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Cut a query's pooled docs into units: one per doc where an LLM is asked, else all of them together."""
+        """Cut a query's pooled docs into units: one per doc for an LLM, else one for all."""
         if self._asks:
             return [Unit(query, (doc,)) for doc in docs]
         return [Unit(query, tuple(docs))]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the next wave of requests, given the outcomes so far in order; [] when done, as at once by default."""
+        """Return the next wave of requests, given all outcomes so far in order; [] when done, as by default."""
         return []
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -193,7 +193,7 @@ class Labeler(Spelled):
         return [self._of(unit.query, doc) for doc in unit.docs]
 
     def relevance(self, query: Query, doc: Doc) -> float | None:
-        """Return how relevant a document is, on the labeler's scale; None where it does not apply."""
+        """Return a document's relevance on the labeler's scale; None if the labeler does not apply."""
         raise NotImplementedError
 
     def _of(self, query: Query, doc: Doc) -> Label:

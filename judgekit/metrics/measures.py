@@ -153,7 +153,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Measure:
-    """One measure with its parameters and cutoff.
+    """A measure with its parameters and cutoff.
 
     Attributes:
         spec: the canonical spelling.
@@ -177,12 +177,12 @@ class Measure:
 
     @property
     def cutoff(self) -> int | None:
-        """How many documents from the top the measure looks at; None for all."""
+        """The number of top documents that the measure looks at; None for all."""
         return self.spec.cutoff
 
     @property
     def by_evidence(self) -> bool:
-        """Whether it counts evidence once, in however many documents it stands; see `judgekit.metrics.evidence`."""
+        """Whether it counts evidence once, however many documents hold it; see `judgekit.metrics.evidence`."""
         return self.option("unit") == "evidence"
 
     @property
@@ -197,12 +197,12 @@ class Measure:
 
     @property
     def rel(self) -> float | None:
-        """The least label that counts as relevant, or None for what each labeling declares."""
+        """The smallest label that counts as relevant; None to use what each labeling declares."""
         value = self.option("rel")
         return None if value is None else float(value)
 
     def option(self, key: str) -> Value | None:
-        """Return a parameter's value, its default if it is not given, or None if the measure has no such parameter."""
+        """Return a parameter's value or default; None if the measure has no such parameter."""
         param = self.definition.params.get(key)
         return None if param is None else self.spec.options.get(key, param.default)
 
@@ -352,7 +352,7 @@ _HOW: Final = "a measure is a function of (ranked, judged) or (ranked, judged, c
 
 
 def measure(name: str, *, rewards: str = "", lower_is_better: bool = False) -> Callable[[Function], Function]:
-    """Declare a measure of your own by a function that scores one list.
+    """Declare your own measure: a function that scores one list.
 
     In a notebook cell or in a file::
 
@@ -362,27 +362,27 @@ def measure(name: str, *, rewards: str = "", lower_is_better: bool = False) -> C
 
         jk.score(runs, labelings, "FirstGood(least=2)@5 nDCG@10")
 
-    The function gets ``ranked``, the labels of the top k documents, best first, NaN where a document has no label;
-    ``judged``, all labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN where the
-    measure is undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the
-    measure: bool, number or str, as the default is. A parameter ``rel=None`` is the least label that counts as
-    relevant, which is the one that the labeling declares unless the measure gives another.
+    The function gets ``ranked``, the labels of the top k documents, best first, NaN without a label; ``judged``, all
+    labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN if the measure is
+    undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the measure:
+    bool, number or str, like their defaults. A parameter ``rel=None`` is the smallest label that counts as relevant:
+    the labeling's own, unless the measure sets another.
 
-    Where a run has nothing for a query the function is not asked: the score is 0, and undefined where lower is better.
-    Such a measure has no bounds over unknown labels.
+    The function is not called if a run returns nothing for a query: the score is then 0, or undefined if lower is
+    better. Such a measure has no bounds for unknown labels.
 
-    Declaring a function again replaces it, so that a cell can be run again; the name of another measure is refused.
+    Declaring the function again replaces it, so you can run a cell again. The name of another measure is refused.
 
     Args:
-        name: how it is spelled.
+        name: its name in spellings.
         rewards: what it rewards.
         lower_is_better: whether smaller values are better.
 
     Returns:
-        The decorator, which gives the function back unchanged.
+        The decorator, which returns the function unchanged.
 
     Raises:
-        UsageError: the name is taken, or the function is not of that form.
+        UsageError: the name is taken, or the function has other arguments.
     """
     if not isinstance(name, str):
         raise UsageError('name the measure: @jk.measure("FirstGood")')

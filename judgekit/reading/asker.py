@@ -71,16 +71,15 @@ class _Template:
 
 @dataclass(frozen=True)
 class Asker:
-    """A prompt put to an endpoint.
+    """Asks an endpoint with a prompt.
 
-    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, temperature 0.
-    Beside them, and outside of its identity, goes what holds the model to the prompt's form where the server honours
-    that: see `_held`.
+    Parameters of the request, the first wins: ``params``, the endpoint's, the prompt's, temperature 0. A constraint to
+    the prompt's form is added if the server honours it, and is not part of the identity: see `_held`.
 
     Attributes:
         endpoint: where to ask.
         prompt: what to ask.
-        params: fields of the request body that go before all others.
+        params: fields of the request body that win over all others.
     """
 
     endpoint: Endpoint
@@ -143,7 +142,7 @@ class Asker:
         return Request(self.endpoint, body, sample, constraint=self._held[0])
 
     def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
-        """Return what is asked after a reply that is `unsettled`; the arguments are those of its request."""
+        """Return the request to send after an `unsettled` reply; the arguments are those of the first request."""
         # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
         # its end: a server that looks at the last turn alone must not judge nothing.
         quoted = usable(reply)
@@ -191,7 +190,7 @@ class Asker:
         return f"Do not answer the question itself: {meant} {again}"
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
-        """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
+        """Whether to ask `again` after an outcome of `request`; ``values`` returns what was filled into the prompt."""
         verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks) if self._asks_verdict else None
         if isinstance(verdict, Verdict):
             return False
@@ -220,7 +219,7 @@ class Asker:
         return isinstance(outcome, Reply) and repeats_itself(outcome.text)
 
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
-        """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
+        """Read the verdict from the outcome of a request; ``values`` returns what was filled into the prompt."""
         verdict = stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
         if isinstance(verdict, Unread):
             note_unread(outcome, verdict.status)

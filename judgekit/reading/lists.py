@@ -30,7 +30,7 @@ class Question(Generic[Item]):
 
     Attributes:
         values: what is filled into the prompt.
-        form: what the reply has to be, as a model is told whose first reply is something else.
+        form: the form of the reply, for telling a model whose first reply has another form.
         read: reads the list of a reply, or returns why it cannot be used.
     """
 
@@ -41,13 +41,13 @@ class Question(Generic[Item]):
 
 @dataclass(frozen=True)
 class ListAsker:
-    """A prompt for lists, put to an endpoint: a first wave of requests, and a second one for unusable replies."""
+    """Asks an endpoint for lists: a first wave of requests, and a second one after unusable replies."""
 
     endpoint: Endpoint
     prompt: Prompt
 
     def requests(self, questions: Sequence[Question[Item]], replies: Sequence[Outcome]) -> list[Request]:
-        """Return the next wave: all questions, then those again whose replies cannot be read, then []."""
+        """Return the next wave: all questions, then those with unreadable replies again, then []."""
         if not replies:
             return [self._request(self.prompt.messages(question.values)) for question in questions]
         if len(replies) > len(questions):
@@ -59,7 +59,7 @@ class ListAsker:
         return wave
 
     def read(self, questions: Sequence[Question[Item]], replies: Sequence[Outcome]) -> list[Item] | Unread:
-        """Return the items of all lists, in order; where one of them cannot be read, why."""
+        """Return the items of all lists, in order, or why one of them cannot be read."""
         again = iter(replies[len(questions) :])
         items: list[Item] = []
         problem: Unread | None = None

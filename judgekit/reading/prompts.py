@@ -101,12 +101,12 @@ class Prompt:
         name: the file's stem, or the path that the user gave.
         kind: what it is for.
         user, system: the templates of the messages; an empty system message is not sent.
-        output: what it declares of the replies.
+        output: the declared form of the replies.
         about: one sentence for lists of prompts.
-        params: further fields of the request body, ``max_tokens`` among them; an endpoint's own go before them.
+        params: further fields of the request body, such as ``max_tokens``; an endpoint's own params win.
         closed_book: the prompt for the same kind of answer without documents, for answer prompts with passages.
         passage: the template of each passage, "" for the rendered document alone.
-        guideline: what people are told who give the same grades, or "".
+        guideline: instructions for people who give the same grades, or "".
         merge: the prompt by which answers to this one are merged, for answer prompts with passages; "" for ours.
     """
 
@@ -123,7 +123,7 @@ class Prompt:
     merge: str = ""
 
     def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
-        """Return what of a query and of documents the prompt shows, `neutral`."""
+        """Return the parts of a query and of documents that the prompt shows, made `neutral`."""
         values = {name: neutral(query.column(column)) for name, column in self._columns}
         values["question"] = neutral(query.text)
         if docs:
@@ -150,7 +150,7 @@ class Prompt:
 
 
 def neutral(text: str) -> str:
-    """Return ``text`` in which nothing looks like one of the prompts' own delimiters or like a chat-control token."""
+    """Return ``text`` without anything that looks like a prompt's delimiter or a chat-control token."""
     plain = text.isascii() and not ("<" in text or "[" in text or "]~" in text)  # most are, and this is faster
     return text if plain else _OPENER.sub(_entity, text)
 
@@ -166,7 +166,7 @@ def _entity(opener: re.Match[str]) -> str:
 
 
 def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
-    """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
+    """Return documents as fenced passages, in the given order; text that would close a fence is made `neutral`."""
     if not template:
         return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
 

@@ -29,16 +29,15 @@ def figures(thing: object, coefficient: str = HEADLINE, run: str | None = None) 
     Args:
         thing: one of these, or the `Results` of a report; several results by name (a mapping) give Figures 1 to 3 of
             the eRAG paper over all of them.
-        coefficient: of the figures of a comparison: ``concordance``, ``tau_b``, ``rho`` or ``r``.
-        run: the retriever that the figures of a comparison are about, over questions as in the paper; None for the mean
-            over all of them.
+        coefficient: for the figures of a comparison: ``concordance``, ``tau_b``, ``rho`` or ``r``.
+        run: the retriever for the figures of a comparison, over questions as in the paper; None for the mean over all.
 
     Returns:
-        The figures that there is something to draw for, each as SVG with its numbers. Figures 1 to 3 are those of eRAG
-        (Salemi and Zamani, 2024).
+        All figures that the data allow, each as SVG with its numbers. Figures 1 to 3 are those of eRAG (Salemi and
+        Zamani, 2024).
 
     Raises:
-        UsageError: it is something else, or there is no such coefficient or run.
+        UsageError: it is another object, or there is no such coefficient or run.
     """
     results = getattr(thing, "results", None)
     if not isinstance(results, Results):

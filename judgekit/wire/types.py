@@ -72,32 +72,31 @@ _OURS = frozenset({"model", "stream", "texts", *ASKED, *SHOWN.values()})
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An OpenAI-compatible server and the model to ask there, or an application of the user's that answers questions.
+    """An OpenAI-compatible server and the model to ask there, or your own application that answers questions.
 
     It holds the *name* of the key's variable, never a key.
 
     Attributes:
-        patience_s: seconds in which a failed request is retried, and for which an endpoint may only fail; a tenth of
-            it, if the endpoint has never answered.
-        max_reply_bytes: the most that one reply may have, unpacked: a thousand times what a verdict has.
+        patience_s: seconds for which failed requests are retried; a tenth of it for an endpoint that has never
+            answered.
+        max_reply_bytes: size limit of an unpacked reply, a thousand times the size of a verdict.
         name: the endpoint's name.
         base_url: e.g. ``http://localhost:8000/v1``; ``recorded:`` replays the bundled sample's replies.
         model: model id to send.
         api_key_env: name of the environment variable that holds the key, if one is needed.
         transport: ``http``, judgekit's own client; ``openai``, the openai package; or your own: ``"my_file.py:Mine"``,
             an object with an async ``send(endpoint, body)`` that returns (status, headers, bytes), or an
-            ``openai.AsyncOpenAI`` (or Azure's) with its own address and key. It is not part of the identity of a
-            request.
+            ``openai.AsyncOpenAI`` (or Azure's) with its own address and key. Not part of a request's identity.
         headers: further headers of each request; ``"env:NAME"`` is the value of an environment variable.
-        revision: your name for the weights; a new one makes all requests new.
-        namespace: replaces ``base_url`` in the identity of requests (replicas, changing ports).
+        revision: your name for the weights; changing it makes all requests new.
+        namespace: replaces ``base_url`` in the identity of requests, for replicas and changing ports.
         concurrency: largest number of requests in flight.
         timeout_s: seconds that one attempt may take, once it holds a slot.
         max_retries: number of retries of a failed request.
         requests_per_minute: largest number of requests per minute; by default there is no limit.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
-        api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template; of a
+        api: ``chat`` (completions); ``completions`` of one text, for base models without a chat template; for a
             reranker ``rerank``, or ``score`` for vLLM's route of that name.
         target: your application instead of a server: a Python function (question, documents) -> answer, or its file and
             name, ``"my_app.py:answer"``. It only answers questions. Declare the LLM inside as ``model``. Its code (the
@@ -232,7 +231,7 @@ class Endpoint:
 
     @property
     def application(self) -> bool:
-        """Whether it is an application of the user's, which answers questions and nothing else."""
+        """Whether it is the user's own application, which only answers questions."""
         return self.target is not None
 
     @property
@@ -314,16 +313,16 @@ def identity(endpoint: str, sample: int, body: bytes) -> str:
 # Not frozen: a million are made, and what is generated for frozen values takes four times as long.
 @dataclass(slots=True)
 class Request:
-    """A request for one chat completion; a value that is not changed.
+    """A request for one chat completion. Never modified.
 
     Attributes:
         endpoint: where to ask.
         body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
-        sample: tells repeated samples of one body apart; without it n samples would be one reply.
-        again: whether it is asked because the reply to an earlier one could not be used; counted apart.
-        constraint: further fields of the body by which a server holds the model to the form of its reply. They are
-            added when it is sent, where the server takes them, and are no part of its identity.
-        free: whether it is sent without the constraints in its body, since a reply under them came back blank or cut.
+        sample: tells repeated samples of one body apart; without it, n samples would share one reply.
+        again: whether it repeats a request whose reply could not be used; counted apart.
+        constraint: further fields of the body that hold the model to a form of reply. They are added when it is sent,
+            if the server takes them, and are not part of its identity.
+        free: whether it is sent without the constraints in its body, because a reply under them came back blank or cut.
         key: the identity, see `identity`.
     """
 
@@ -378,15 +377,16 @@ Origin = tuple[str, str]
 
 
 class Reply:
-    """What an endpoint answered to one request: the raw JSON, and what is in it. A value that is not changed.
+    """An endpoint's reply to one request: the raw JSON, and what is in it. Never modified once it is stored.
 
     Attributes:
         key: identity of the request.
         raw: the JSON text of the response body, as it came.
         cached: whether it was replayed from the store.
-        text: the answer's text; never the reasoning, be it a field of its own or a part of the content.
+        text: the answer's text, without any reasoning (a field of its own, or part of the content).
         refusal: the refusal text, if the model declined.
-        finish_reason: why it ended, in the server's own words (see `judgekit.reading.verdict.unfinished`), or None.
+        finish_reason: why the reply ended, in the server's own words (see `judgekit.reading.verdict.unfinished`), or
+            None.
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
         usage: its tokens, or None if the server reported none that make sense.
         seconds: time from sending the request to having the reply; None if unknown.
@@ -486,12 +486,12 @@ def _joined(content: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a request has no reply. Never stored: running again asks again.
+    """Why a request has no reply. Never stored, so running again asks again.
 
     Attributes:
         key: identity of the request.
         status: usually `Status.FAILED`.
-        reason: a sentence for the user, with the server's own message where there is one.
+        reason: a sentence for the user, with the server's own message if it sent one.
     """
 
     key: str

@@ -35,18 +35,18 @@ ALL: Final = "all"
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; ``audit.csv`` in the results folder holds it as well.
+    """The findings of an audit, also written to ``audit.csv`` in the results folder.
 
     Attributes:
-        numbers: by labeling, in the order of the checks.
-        notes: what it was compared with, and what was left out, as sentences.
+        numbers: the numbers of each labeling, in the order of the checks.
+        notes: sentences on the reference and on what was left out.
     """
 
     numbers: Mapping[str, Sequence[Number]]
     notes: tuple[str, ...]
 
     def flags(self, labeling: str) -> list[str]:
-        """Return what a reader must not miss of a labeling, each once."""
+        """Return the flags of a labeling, each once."""
         return list(dict.fromkeys(number.flag for number in self.numbers[labeling] if number.flag))
 
     @property
@@ -66,21 +66,21 @@ def audit(
     reference: str | None = None,
     asking: Asking = UNLIMITED,
 ) -> Job[Audit]:
-    """Say what a comparison alone does not show: circularity, bias, and gullibility where probed.
+    """Check labels for circularity, bias and, with probes, gullibility.
 
     Args:
         results: folder of `judgekit run`.
-        probes: what passages are tampered with to see whether labelers are fooled, which asks them: names or
-            functions ``(question, passage) -> passage``, or ``all``; none by default, which sends nothing.
-        reference: the labeling that others are compared with; by default what people said, else provenance.
-        asking: up to what cost models are asked, and where replies are kept.
+        probes: ways to tamper with passages, to see whether labelers are fooled; this asks them. Names or functions
+            ``(question, passage) -> passage``, or ``all``; none by default, which sends nothing.
+        reference: the labeling to compare others with; by default labels by people, else provenance.
+        asking: the budget, and where replies are kept.
 
     Returns:
-        The numbers of each check by labeling, and what was left out, as sentences.
+        The numbers of each check by labeling, and sentences on what was left out.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
-        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+        ConfigError, DataError, UsageError: nothing was sent, for example because the data changed since the run.
+        StoppedError: the endpoint failed or the budget ran out; paid replies are in the store.
     """
     tampering, material = _probes(probes), read(Path(results), reference)
     stages: dict[str, Callable[[], Iterator[StageUnit]]] = {}

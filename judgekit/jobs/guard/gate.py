@@ -54,14 +54,14 @@ _CUT: Final = 60
 
 @dataclass(frozen=True)
 class Guarded:
-    """What a gate decided.
+    """The outcome of a gate.
 
     Attributes:
-        suite: whether it is about these questions alone.
+        suite: whether it decides about these questions only.
         losses: what was lost, question by question.
         mean: the decision on the mean loss.
-        changes: rows ``query_id, text, least, most, moved`` of the questions that changed, those that lose most first;
-            losses are shares of the range.
+        changes: rows ``query_id, text, least, most, moved`` of the questions that changed, largest loss first; losses
+            are shares of the range.
     """
 
     suite: bool
@@ -90,7 +90,7 @@ class Guarded:
 
     @property
     def worst(self) -> pd.DataFrame:
-        """The changes that lose, or may."""
+        """The changes that lose or may lose."""
         return self.changes[self.changes["most"] > 0]
 
     def __str__(self) -> str:
@@ -124,18 +124,18 @@ def guard(
 ) -> Job[Guarded]:
     """Say whether a new version is worse than the base: pass, fail or inconclusive.
 
-    Of the questions that these stand for: *fail*, a loss is shown, and not that it is below ``max_drop``; *pass*, it is
-    shown to be below; else *inconclusive*. Each of the two claims is false in at most .05 of cases (simulated, see
-    docs/guard.md). With ``suite`` nothing is inferred: these questions lose more on average than ``max_drop``, or not.
-    Where both versions show the same lists, nothing changed, and that is a pass.
+    It infers from these questions to others like them. *fail*: a loss is shown, but it may be larger than ``max_drop``;
+    *pass*: the loss is shown to be below ``max_drop``; else *inconclusive*. Each claim is false in at most .05 of cases
+    (simulated, see docs/guard.md). With ``suite`` nothing is inferred: these questions lose more than ``max_drop`` on
+    average, or not. If both versions show the same lists, the gate passes.
 
     Args:
         base: the old version: a run in any form that `judgekit.label` takes, or, without labels and labeler, ratings of
             its answers (a file or a DataFrame with ``query_id, value``, from 0 to 1).
         new: the new version, likewise.
-        gate: what is measured, and how much of it may be lost.
-        labels: a labeling that exists, in any form that `judgekit.score` takes; or else
-        labeler: the spelling of one that labels what the versions show, which needs ``queries`` and ``docs``.
+        gate: what to measure, and how much of it may be lost.
+        labels: an existing labeling, in any form that `judgekit.score` takes; or else
+        labeler: the spelling of a labeler for what the versions show, which needs ``queries`` and ``docs``.
         queries: as for `judgekit.label`; without them, the questions are those of ``labels``.
         docs: as for `judgekit.label`.
         endpoints: as for `judgekit.label`.
@@ -143,11 +143,11 @@ def guard(
 
     Returns:
         Whether the gate passes, the mean loss with its interval as a share of the measure's range, and the questions
-        that changed, those that lose most first.
+        that changed, largest loss first.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint ended it; what was paid for is in the store.
+        ConfigError, DataError, UsageError: nothing was sent.
+        StoppedError: the endpoint failed; paid replies are in the store.
     """
     gate = gate or Gate()
     # A folder holds several runs, and its labels were made for these: a gate could not tell what is meant.

@@ -13,20 +13,20 @@ Unjudged = Literal["bounds", "nonrelevant"]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is measured of two versions, and how much of it the new one may lose.
+    """What to measure in two versions, and how much the new one may lose.
 
     Attributes:
         measure: the measure by which the versions are scored; by default nDCG@10.
         max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
-        suite: decide only about these questions.
-        groups: column of the queries: questions of a group (paraphrases) count once, by their mean. So do rows with the
-            same conversation, text and language, unless this is ``none``.
+        suite: decide about these questions only.
+        groups: column of the queries with their groups: a group (paraphrases) counts once, by its mean. So do rows with
+            the same conversation, text and language, unless this is ``none``.
         unjudged: how documents without a label count: ``bounds`` (any label on the scale) or ``nonrelevant`` (0).
-        reverse: the metric of rated answers, if its small values are the good ones.
-        as_given: that metric, if its large values are the good ones, where tools disagree (hallucination, toxicity).
+        reverse: the metric of rated answers, if lower is better.
+        as_given: the metric of rated answers, if higher is better although tools disagree (hallucination, toxicity).
 
     Raises:
-        UsageError: a value is of another type or out of its range.
+        UsageError: a value has the wrong type or is out of range.
     """
 
     measure: str | None = setting(None, short="-m")
