@@ -1,4 +1,4 @@
-"""Agreement between any two labelings, pair by pair: how far do they say the same of the same documents?
+"""Agreement between any two labelings, pair by pair: do they label the same documents alike?
 
 All coefficients come from sums over the pairs that both labelings labelled, so that a bootstrap over queries (pairs of
 one query stay together) needs only the sums of the queries. Two raters, no missing values: Cohen (1960), Krippendorff
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
 
 _MAX_VALUES: Final = 50
-"""With more distinct labels hardly two are equal, and only their distance counts."""
+"""With more distinct labels hardly any two are equal, so only their distance counts."""
 
 _PAIR: Final = ["first", "second"]
 _TABLE: Final = [
@@ -47,18 +47,17 @@ class Agreement:
     """Agreement of labelings.
 
     Attributes:
-        table: rows ``first, second, on, coefficient, value, ci_low, ci_high, pairs, queries,
-            undefined_reason``; none for labelings without a coefficient in common. They are taken ``on`` the labels
-            where both labelings have the same scale, other than binary, and ``on`` relevance (relevant or not, from
-            each labeling's own least relevant label on) where both say what is relevant: ``agreement``, the share of
-            pairs with the same label; Cohen's ``kappa``; Krippendorff's ``alpha`` for interval data, in which a
-            difference counts as its square; Gwet's ``ac1``, whose chance agreement counts every label of the scale,
-            whether it occurs or not; ``mean_difference``, first minus second; and on relevance, where people made the
-            second, ``precision`` and ``recall`` of the first.
+        table: rows ``first, second, on, coefficient, value, ci_low, ci_high, pairs, queries, undefined_reason``; none
+            for labelings without a coefficient in common. Taken ``on`` the labels if both labelings share a scale other
+            than binary, and ``on`` relevance (from each labeling's own smallest relevant label on) if both say what is
+            relevant: ``agreement``, the share of pairs with the same label; Cohen's ``kappa``; Krippendorff's ``alpha``
+            for interval data, in which a difference counts as its square; Gwet's ``ac1``, whose chance agreement counts
+            every label of the scale, even if it does not occur; ``mean_difference``, first minus second; and on
+            relevance, if people made the second labeling, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
-        system: with runs, rows ``first, second, measure, coefficient, value, runs, queries, undefined_reason``: do the
-            two order the runs alike, by their mean scores?
+        system: with runs, rows ``first, second, measure, coefficient, value, runs, queries, undefined_reason``: how
+            similarly both order the runs by mean score.
     """
 
     table: pd.DataFrame
@@ -76,7 +75,7 @@ def agreement(
     seed: int = 1,
     confidence: float = 0.95,
 ) -> Agreement:
-    """Return how far every two labelings agree on the pairs that both labelled."""
+    """Return the agreement of every two labelings on the pairs that both labelled."""
     names = [labeling.name for labeling in labelings]
     for name in people:
         if name not in names:
@@ -104,14 +103,14 @@ def agreement(
             query=query,
             weights=resample_matrix(max(len(queries), 1), resamples, seed),
         )
-        # Of two labelings by people neither is the truth for the other.
+        # Neither of two labelings by people is the truth for the other.
         by_people = second.name in people and first.name not in people
         for on, taken, coefficients in _looks(labels, first, second, by_people=by_people):
             for name in coefficients:
                 ranged = taken.coefficient(name, confidence)
                 reason = "" if np.isfinite(ranged.value) else _why_undefined(name, len(both))
                 table.append((*pair, on, name, *ranged, len(both), len(queries), reason))
-    # With one labeling, or where nothing can be compared, there is no row, and the columns are there all the same.
+    # Without anything to compare, the tables have their columns but no row.
     return Agreement(
         pd.DataFrame(table, columns=_TABLE),
         pd.DataFrame(confusion, columns=[*_PAIR, "first_label", "second_label", "pairs"]),
@@ -121,9 +120,10 @@ def agreement(
 
 @one_thread
 def system_agreement(evaluation: Evaluation) -> pd.DataFrame:
-    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`.
+    """Return how similarly every two labelings order the runs by mean score, as rows of `Agreement.system`.
 
-    They have no intervals: means of few runs carry the noise of the queries, and none that was tried covers.
+    They have no intervals: means of few runs carry the noise of the queries, and no interval that was tried had its
+    coverage.
     """
     rows: list[tuple[object, ...]] = []
     no_resamples = Resamples(np.ones((1, len(evaluation.query_ids)), np.int64))
@@ -156,14 +156,14 @@ def _obtained(labeling: Labeling) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PairedLabels:
-    """What two labelings say of the same N pairs.
+    """The labels of two labelings for the same N pairs.
 
     Attributes:
         first, second: their labels, shape (N,).
         query: the number of each pair's query, shape (N,).
         weights: how often each query is in each resample, shape (Q, B).
-        values: all labels that occur, ascending; those that either gives where they are not told.
-        categories: how many labels the scale has; 0 for those that occur.
+        values: all labels that occur, ascending; by default those of either labeling.
+        categories: number of labels on the scale; 0 to count those that occur.
     """
 
     first: Floats
@@ -178,7 +178,7 @@ class PairedLabels:
             object.__setattr__(self, "values", np.unique(np.concatenate([self.first, self.second])))
 
     def coefficient(self, name: str, confidence: float) -> Ranged:
-        """Return one of `FORMULAS` with its interval; without one if the labels differ on too few queries."""
+        """Return one of `FORMULAS` with its interval; without an interval if the labels differ on too few queries."""
         if not len(self.first):
             return UNKNOWN
         formula, sums = FORMULAS[name], self._sums(name)
@@ -187,20 +187,20 @@ class PairedLabels:
         value = float(formula(sums.sum(axis=-1, keepdims=True))[0])
         if not np.isfinite(value):
             return UNKNOWN
-        # A share of some pairs has Wilson's interval.
+        # Shares of pairs have Wilson's interval.
         apart = self.first != self.second
         if name in _SHARES:
             counted = _SHARES[name](self)
             hits = (~apart[counted]).astype(np.float64)
             return Ranged(value, *within_query_interval(hits, confidence, self.query[counted]))
-        # Resamples of labels that differ on two queries are equal too often to be an interval.
+        # Labels that differ on two queries give too many equal resamples for an interval.
         if len(np.unique(self.query[apart])) < MIN_TELLING:
             return Ranged(value)
         ends = interval(value, formula(sums @ self.weights), confidence, "percentile", len(self.weights))
         return Ranged(value, ends.low, ends.high)
 
     def _sums(self, name: str) -> Floats:
-        """Return what a coefficient needs of every query, to be added up over queries: shape (..., Q)."""
+        """Return the sums of each query that a coefficient needs, shape (..., Q); they add up over queries."""
         a, b, queries = self.first, self.second, len(self.weights)
         # Five sums instead of a table of up to 50 x 50 labels for each query.
         if name in _OF_DISTANCES:
@@ -219,17 +219,17 @@ _SHARES: Final[Mapping[str, Callable[[PairedLabels], Bools]]] = {
     "precision": lambda labels: labels.first == 1,
     "recall": lambda labels: labels.second == 1,
 }
-"""Of which pairs a coefficient is a share."""
+"""The pairs of which a coefficient is a share."""
 
 
 def _looks(
     labels: PairedLabels, first: Labeling, second: Labeling, *, by_people: bool
 ) -> Iterator[tuple[str, PairedLabels, tuple[str, ...]]]:
-    """Yield on what two labelings are compared, their labels in this look, and its coefficients."""
+    """Yield what two labelings are compared on, their labels for it, and its coefficients."""
     if first.scale == second.scale and first.scale.kind != "binary":
         few = len(labels.values) <= _MAX_VALUES
         scale = first.scale
-        # A grade that nobody gave could have been given by chance, too.
+        # Chance could also give a grade that nobody gave.
         categories = scale.high - scale.low + 1 if scale.integral else 0
         yield "labels", replace(labels, categories=categories), ON_LABELS if few else _OF_DISTANCES
     least, other_least = first.scale.min_rel, second.scale.min_rel
@@ -249,7 +249,7 @@ def _why_undefined(name: str, pairs: int) -> str:
 
 
 def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return, of confusion tables (G, G, B), the share of equal labels (B,), all shares, and each side's (G, B)."""
+    """Return the share of equal labels (B,), all shares, and each side's (G, B), of confusion tables (G, G, B)."""
     shares = table / table.sum(axis=(0, 1))
     return np.einsum("iib->b", shares), shares, shares.sum(axis=1), shares.sum(axis=0)
 
@@ -269,7 +269,7 @@ def _one_minus(observed: Floats, expected: Floats) -> Floats:
 
 
 def _alpha(sums: Floats) -> Floats:
-    """Return Krippendorff's alpha for interval data; of two labels it is that for nominal data, too."""
+    """Return Krippendorff's alpha for interval data; with two labels it equals that for nominal data."""
     pairs, added, squared, _, apart = sums
     number = 2 * pairs
     variance = (squared - added**2 / number) / (number - 1)
@@ -277,7 +277,7 @@ def _alpha(sums: Floats) -> Floats:
 
 
 def _ac1(table: Floats, categories: int = 0) -> Floats:
-    """Return Gwet's AC1 for so many labels of a scale; 0 for those of the table."""
+    """Return Gwet's AC1 for a scale of this many labels; 0 for those of the table."""
     equal, _, first, second = _margins(table)
     mean = (first + second) / 2
     chance = (mean * (1 - mean)).sum(axis=0) / max((categories or len(table)) - 1, 1)
@@ -303,7 +303,7 @@ FORMULAS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
     "recall": _recall,
     "mean_difference": lambda sums: sums[3] / sums[0],
 }
-"""From sums over queries, shape (..., B), to the coefficient, shape (B,)."""
+"""Computes the coefficient, shape (B,), from sums over queries, shape (..., B)."""
 _OF_DISTANCES: Final = ("alpha", "mean_difference")
 AGAINST_PEOPLE: Final = ("precision", "recall")
 _NO_SUCH_LABEL: Final = {

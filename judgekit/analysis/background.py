@@ -1,4 +1,4 @@
-"""What the tables of a comparison do not say: prices, needs, controls, and who answered."""
+"""Facts beside the tables of a comparison: prices, needs, controls, and who answered."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 CLOSED_BOOK: Final = "closed-book"
 RETRIEVER: Final = "retriever (control)"
 LENGTH: Final = "length (control)"
-"""Controls that do not look at the question: 1 / rank in a fusion of the runs, and how long a document is.
+"""Controls that do not look at the question: 1 / rank in a fusion of the runs, and the length of a document.
 
 Controls stand beside the labelings in every comparison and never win. A labeling that does no better than its
 *question-only twin* tells easy questions from hard ones; one that does no better than the runs' own ranks adds nothing
 to them. Labels shuffled within a query need no run of their own: within queries their r is known, 0.
 """
 TWIN: Final = "twin of "
-"""The name of a labeling's question-only twin is this and the labeling's."""
+"""A twin's name is this followed by its labeling's name."""
 
 
 @dataclass(frozen=True)
@@ -35,36 +35,36 @@ class Background:
     """Facts about a comparison that its tables do not hold; an experiment knows all of them.
 
     Attributes:
-        lower: measures, beside those known, whose small values are the good ones.
+        lower: further measures for which lower is better.
         controls: labelings of the scores table that are controls: they never win.
         twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
             ``completion_tokens``, ``money``, ``request_seconds``; the labeling ``answers`` is answering end to end.
-        money: what things cost that no table of costs tells, and what may be spent.
-        pool: how much there is to label and to answer.
+        money: prices that no table of costs holds, and the budget.
+        pool: the number of pairs to label and of answers.
         needs: what each labeling needs and sees, by name.
         answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
             the outcome by construction and labelings that ask the answering model.
-        reranked: by run, the model that reranked it: a labeling by the same model favours that run.
+        reranked: the model that reranked each run; a labeling by the same model favours it.
         by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
         notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
             ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
-        obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
+        obstacle: a sentence on why there can be no decision, for a reason that the tables do not show.
         incomparable: likewise, why the primary measure does not compare these runs.
-        kinds: the kind of each question, in the place of the column ``by`` of the rules.
-        groups: the group of each question, in the place of their column ``groups``.
-        questions: by query id the id of its question, the same for rows that ask the same; None where texts are not
-            known. ``contradicting`` questions have rows with different reference answers, ``gold`` ones with different
-            relevant documents.
-        lists: the runs themselves, where they are known: answers to equal lists are equal, and measures that only count
-            documents are flagged where lists are nested.
-        pool_depth: how many documents of each run were labelled; None where it is not known.
-        unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
-            is said apart.
-        quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
+        kinds: the kind of each question; replaces the column ``by`` of the rules.
+        groups: the group of each question; replaces the column ``groups`` of the rules.
+        questions: the id of each row's question, by query id, the same for rows that ask the same; None if texts are
+            unknown. ``contradicting`` questions have rows with different reference answers, ``gold`` ones with
+            different relevant documents.
+        lists: the runs themselves, if known: answers to equal lists are equal, and nested lists flag measures that only
+            count documents.
+        pool_depth: number of documents labelled per run and query; None if unknown.
+        unanswerable: the questions that no document answers. Comparisons leave them out; the runs' behaviour on them is
+            reported apart.
+        quality: what quality means if it is not that of answers, such as ``nDCG@10 by NIST``.
         grades: people's grades of the answers to some questions, rows ``run, query_id, value`` on 0 to 1.
-        outcome: claims about the outcome itself, which qualify those made from it.
-        weights: how many questions each question stands for, where they are a sample; none for all questions.
+        outcome: claims about the outcome itself, which qualify the claims made from it.
+        weights: how many questions each question stands for, if they are a sample; empty otherwise.
         file: the experiment file, as commands name it; "" where there is none.
     """
 

@@ -1,4 +1,4 @@
-"""Two versions of a retriever: what changed against a baseline, and whether chance would have done as much."""
+"""Two versions of a retriever: what changed against a baseline, and whether chance explains it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def against(
 
 
 def _units(ids: Sequence[str], queries: AsQueries | None, groups: str | None) -> Mapping[str, str] | None:
-    """Return the question or the group of each query, called by its first query; None where each stands alone."""
+    """Return the question or group of each query, named by its first query; None if each stands alone."""
     if queries is None and groups not in (None, PARTED):
         raise UsageError(f"groups: {groups!r} is a column of the queries: give the queries too")
     if queries is None or groups == PARTED:
@@ -103,7 +103,7 @@ def _units(ids: Sequence[str], queries: AsQueries | None, groups: str | None) ->
 
 
 def _by_unit(gaps: pd.Series, unit: Mapping[str, str]) -> tuple[pd.Series, Floats]:
-    """Return the difference of each unit, and what deviates of it from the mean of all rows, around that mean.
+    """Return each unit's difference, and its deviation from the mean of all rows, around that mean.
 
     Both are sums over the rows of a unit as shares of a mean unit, so that their mean is that of the rows.
     """
@@ -118,7 +118,7 @@ def _by_unit(gaps: pd.Series, unit: Mapping[str, str]) -> tuple[pd.Series, Float
 def _compared(
     by_query: pd.Series, unit: Mapping[str, str] | None, confidence: float, reach: float
 ) -> dict[str, object]:
-    """Return what is said of the differences of one run, by query in ascending order."""
+    """Return the test results for one run's differences, given by query in ascending order."""
     rows: dict[str, object] = {}
     centred = by_query.to_numpy()
     if unit is not None:
@@ -144,15 +144,15 @@ def _compared(
 
 
 def paired_interval(gaps: Floats, confidence: float, reach: float, differing: int | None = None) -> tuple[float, float]:
-    """Return the interval of a mean of differences, each at most ``reach``; NaN where too few of them differ from 0.
+    """Return the interval of a mean of differences of at most ``reach`` each; NaN if too few differ from 0.
 
-    ``differing`` says how many do, where the differences are not those that were observed.
+    ``differing`` counts them, if the given differences are not the observed ones.
     """
     n = len(gaps)
     if (np.count_nonzero(gaps) if differing is None else differing) < MIN_TELLING:
         return np.nan, np.nan
     mean = float(gaps.mean())
-    # Differences that no query here shows may exist: with two of n, one sample of seven has none.
+    # Unseen differences may exist: if 2 of n queries differ, one sample of seven shows none.
     variance = float(gaps.var(ddof=1)) / n + unseen(n, reach + abs(mean))
     half = t_quantile((1 + confidence) / 2, n) * math.sqrt(variance)
     return mean - half, mean + half
@@ -172,7 +172,7 @@ def _paired_t(gaps: Floats) -> float:
 
 
 def flipped(gaps: Floats, seed: int = 1) -> float:
-    """Return how often the sum of the differences is as far from 0 under random signs, the data's own included."""
+    """Return the share of random signs, the data's own included, whose sum is as far from 0."""
     moved = gaps[gaps != 0]
     if not len(gaps):
         return math.nan

@@ -1,8 +1,8 @@
 """Which run may be the best, and what choosing a run may lose: multiple comparisons with the best, paired by question.
 
 For each run that might be the best, one bound holds for its differences to all other runs together. So the best run is
-kept, and the loss of any choice is bounded, at one confidence for everything that is said. (J. C. Hsu, Multiple
-Comparisons, 1996, chapter 4; here with resampled quantiles.) Simulated in `benchmarks/choose_simulation.py`.
+kept and the loss of any choice is bounded, all at one confidence. (J. C. Hsu, Multiple Comparisons, 1996, chapter 4;
+here with resampled quantiles.) Simulated in `benchmarks/choose_simulation.py`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from judgekit.errors import UsageError
 
 @dataclass(frozen=True)
 class Best:
-    """What is known of the best of R runs; all of it holds together at the confidence.
+    """What is known about the best of R runs; everything holds together at the confidence.
 
     Attributes:
-        means: mean quality by run over the answers that are there, shape (R,); NaN for a run without any.
+        means: mean quality of each run's answers, missing ones left out, shape (R,); NaN without any.
         may_be_best: whether each run may be the best, shape (R,).
-        cost: the most that choosing each run may lose against the best, from 0 to 1 like quality, shape (R,).
-        upper: ``upper[b, s]`` is the most by which run b may be better than run s, if b is the best, shape (R, R);
-            0 on the diagonal and where two runs have equal lists.
-        missing: how many answers are missing. The bounds hold whatever they are.
+        cost: the largest loss of choosing each run instead of the best, from 0 to 1 like quality, shape (R,).
+        upper: ``upper[b, s]`` is the largest lead of run b over run s if b is the best, shape (R, R); 0 on the diagonal
+            and for equal lists.
+        missing: number of missing answers; the bounds hold whatever they are.
     """
 
     means: Floats
@@ -48,13 +48,13 @@ def compared_with_best(
     equal: Bools | None = None,
     confidence: float = 0.95,
 ) -> Best:
-    """Return which runs may be the best, and the most that choosing each may lose.
+    """Return which runs may be the best, and the largest loss of choosing each.
 
     Args:
         quality: answer quality between 0 and 1, NaN where the answer is missing, shape (R, Q).
         weights: how often each question is in each resample, shape (Q, B); see `resample_matrix`. Questions of one
             group have the same row.
-        groups: the number of each question's group, where questions belong together, shape (Q,).
+        groups: each question's group as a number, shape (Q,), if questions are grouped.
         equal: which pairs of runs have equal lists on all questions, shape (R, R); see `equal_lists`. Their answers
             cannot differ.
         confidence: at which all bounds hold together.
@@ -82,11 +82,11 @@ def compared_with_best(
             continue
         if missing.any():
             known = per_group(kindest(quality, best), group, size)
-        # Sums of groups are taken per question, so that their mean over groups is the mean over questions.
+        # Dividing sums of groups by the mean group size makes their mean that of questions.
         lead = known[best] - known[others]
         mean = lead.mean(axis=1)
         errors = lead - mean[:, None] * size
-        # Without unseen units on which a run wins everything, rare wins go unnoticed.
+        # Unseen units on which a run wins everything stand for rare wins, which the data may not show.
         floor = unseen(units, one_sided=True) * (1 + np.abs(mean)) ** 2
         error = np.sqrt(errors.var(axis=1, ddof=1) / units + floor)
         largest = (-(errors @ drawn) / error[:, None]).max(axis=0)
@@ -99,20 +99,20 @@ def compared_with_best(
 
 
 def check_unit(quality: Floats) -> None:
-    """Refuse quality outside of 0 to 1, for which no bound would hold."""
+    """Refuse quality outside of 0 to 1: no bound would hold."""
     if (quality < 0).any() or (quality > 1).any():
         raise UsageError("finding the best run takes quality between 0 and 1: scale it first")
 
 
 def known_means(quality: Floats) -> Floats:
-    """Return the mean quality of each run over the answers that are there; NaN where there is none."""
-    # A run without any answer has no mean, rather than one of 0.
+    """Return each run's mean quality, missing answers left out; NaN without any."""
+    # A run without any answer has no mean, not a mean of 0.
     present = (~np.isnan(quality)).sum(axis=1)
     return np.where(present > 0, np.nansum(quality, axis=1) / np.maximum(present, 1), np.nan)
 
 
 def best_of(means: Floats, errors: Floats, units: int, confidence: float) -> Best:
-    """Return which runs may be the best from their means and the standard errors of the differences, shape (R, R).
+    """Return which runs may be the best, given their means and the standard errors of differences, shape (R, R).
 
     The bounds for each run that might be the best hold together (Bonferroni over the others).
     """
@@ -132,9 +132,9 @@ def kindest(quality: Floats, best: int) -> Floats:
 
 
 def per_group(values: Floats, group: Ints | None, size: Floats) -> Floats:
-    """Return the sums of groups as shares of a mean group, shape (R, units), so that their mean is that of questions.
+    """Return sums of groups over the mean group size, shape (R, units), so that their mean is that of questions.
 
-    ``size`` holds the questions of each group over the mean of all groups; ``group`` is None where each is its own.
+    ``size`` is each group's number of questions over the mean; ``group`` is None if each question stands alone.
     """
     if group is None:
         return values

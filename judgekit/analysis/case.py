@@ -1,8 +1,8 @@
-"""The case: the one aligned panel that all claims are functions of, and what is known beside it.
+"""The case: one aligned panel and the facts beside it, from which all claims are made.
 
 Two uses, never mixed. *Choose between retrievers* looks within questions, *find the questions that fail* over them. A
-`Series` is one labeling (or control) at the level of a use, with the missing labels at their worst and at their best,
-so that what is claimed holds whatever they are.
+`Series` is one labeling (or control) at the level of a use, with missing labels at their worst and at their best, so
+that claims hold whatever they are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NOT_SHOWN: Final = "not shown"
 CHANCE: Final = 0.5
 PICKS_A_WORSE_ONE: Final = "it picks"
 """How the clause of `Case.why_left_out` begins for a labeling whose own pick is shown to be worse."""
-"""How often a labeling that knows nothing finds the worse answered of two questions."""
+"""The rate at which chance finds the worse answered of two questions."""
 _EQUAL: Final = 1e-12
 
 
@@ -61,7 +61,7 @@ class Series:
     best: Estimate
 
     def ranged(self, coefficient: str, confidence: float, resamples: Resamples) -> Ranged:
-        """Return a coefficient with its interval over all that the missing labels may be."""
+        """Return a coefficient with its interval over all values of the missing labels."""
         sides = (self.estimate, self.worst, self.best)
         ends = [side.interval(coefficient, confidence, resamples) for side in sides]
         low, high = min(end.low for end in ends), max(end.high for end in ends)
@@ -70,7 +70,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Follower:
-    """A labeling, as far as it matters for choosing between the runs.
+    """A labeling as a guide for choosing between the runs.
 
     Attributes:
         series: its coefficients.
@@ -78,9 +78,9 @@ class Follower:
         gain: the decision gain, in the unit of quality; likewise.
         finding: ``helps``, ``misleads`` or ``not shown``, by the gain.
         picks: the runs with the highest mean score; several where they tie.
-        may_pick: the runs that it may pick once its missing scores are known; empty where its pick is known.
-        flattered: the run that it picks, where it is shown to flatter it.
-        biased_runs: runs whose scores are shown to be too high (True) or too low (False) for their answers.
+        may_pick: the runs that it may pick once its missing scores are known; empty if its pick is known.
+        flattered: the run that it picks, if it is shown to flatter it.
+        biased_runs: runs whose scores are shown to be too high (True) or too low (False), given their answers.
     """
 
     series: Series
@@ -99,17 +99,17 @@ class Follower:
 
     @property
     def useful(self) -> bool:
-        """Whether it is shown to follow the answers at all."""
+        """Whether it is shown to follow the answers."""
         return self.r.low > 0
 
 
 @dataclass(frozen=True)
 class Leads:
-    """By how much labelings lead each other in a coefficient, by one bound for all pairs (max-t).
+    """The leads of labelings over each other in a coefficient, with one bound for all pairs (max-t).
 
     Attributes:
-        least: the smallest lead of the first over the second, by pair of names; none where too little is known.
-        values: the lead of pairs that are compared on fewer cases than either of them has.
+        least: the smallest lead of the first over the second, by pair of names; pairs without enough data are left out.
+        values: the lead of pairs that share fewer cases than either labeling has.
     """
 
     least: Mapping[tuple[str, str], float]
@@ -117,7 +117,7 @@ class Leads:
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """The pairs of which the first is shown to be ahead, by name."""
+        """The pairs whose first labeling is shown to be ahead, by name."""
         return sorted(pair for pair, lead in self.least.items() if lead > 0)
 
     def of(self, first: Follower, second: Follower) -> Ranged:
@@ -131,7 +131,7 @@ class Leads:
 
 @dataclass(frozen=True)
 class Case:
-    """The primary panel, aligned, and all that is known about it.
+    """The primary panel, aligned, and everything known about it.
 
     Attributes:
         primary: the cell.
@@ -142,16 +142,16 @@ class Case:
         background: facts that the tables do not hold.
         declared: what the outcome is, and on which scale.
         constructed: labelings whose labels are the outcome by construction.
-        holding: labelings whose labels hold the quality of the answers of some of these runs.
-        closed_book: quality without documents, shape (Q,); None where it is not known.
-        kinds: which queries are of a kind, by its name.
+        holding: labelings made from the quality of these runs' answers.
+        closed_book: quality without documents, shape (Q,); None if unknown.
+        kinds: the queries of each kind, by its name.
         unchecked: whether answers were imported without saying which documents they were made from.
         unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
-        directions: what the user says of the direction of labelings.
-        sampled: what several answers to a question say of chance; None where each has one.
-        rows: which rows the questions of the panel stand for.
-        repeats: how many rows and questions there are; None where the texts of questions are not known.
-        partly: people's ratings of some questions beside a labeling that scores all; None where all are rated.
+        directions: the directions of labelings that the user gave.
+        sampled: the spread of several answers to a question; None if each question has one.
+        rows: the rows behind each question of the panel.
+        repeats: the numbers of rows and questions; None if texts are unknown.
+        partly: people's ratings of some questions, beside a labeling that scores all; None if all are rated.
     """
 
     primary: Primary
@@ -180,24 +180,24 @@ class Case:
 
     @property
     def worse_one(self) -> str:
-        """The question of two that fails, in words."""
+        """The worse of two questions, in words."""
         quality = self.background.quality
         return f"the one with the lower {quality}" if quality else "the worse answered one"
 
     def no_interval(self, labeling: str = "") -> str:
-        """Return why a number of a labeling, or without a name a difference of two, has no interval."""
+        """Return why a labeling's number, or without a name a difference of two, has no interval."""
         if labeling in self.panel.unbounded:
             return UNBOUNDED
         return FEW_DIFFER if self.claimable else FEW_GROUPS
 
     def exists_already(self, labeling: str) -> bool:
-        """Return whether a labeling's labels were given, so that it cannot label a new pair."""
+        """Return whether a labeling consists of existing labels, so that it cannot label new pairs."""
         need = self.background.needs.get(labeling)
         return need is not None and need.existing
 
     @property
     def source(self) -> Source:
-        """Where the outcome comes from; "" if it is not said."""
+        """Where the outcome comes from; "" if unknown."""
         return self.declared.source if isinstance(self.declared, SourcedOutcome) else ""
 
     @property
@@ -207,7 +207,7 @@ class Case:
 
     @cached_property
     def answered(self) -> Bools:
-        """On which queries there is an answer of any run, shape (Q,)."""
+        """Which queries have an answer of any run, shape (Q,)."""
         return np.asarray(np.isfinite(self.panel.quality).any(axis=0))
 
     @cached_property
@@ -217,7 +217,7 @@ class Case:
 
     @cached_property
     def constant(self) -> float | None:
-        """The quality of every answer of every run, where it is the same for all; None where it differs."""
+        """The quality of all answers if it is the same everywhere; else None."""
         if self.graded is not None and self.graded.decides:
             return None  # people told answers apart
         there = self.panel.quality[np.isfinite(self.panel.quality)]
@@ -227,12 +227,12 @@ class Case:
 
     @property
     def claimable(self) -> bool:
-        """Whether there are units enough, where questions are grouped or weigh unequally, to claim anything."""
+        """Whether there are enough units for claims, if questions are grouped or weigh unequally."""
         return self.resamples.groups is None or self.resamples.units(self.answered) >= MIN_DIFFERING
 
     @cached_property
     def graded(self) -> GradedQuality | None:
-        """Quality corrected by people's grades; None without any, or with fewer than a correction needs."""
+        """Quality corrected by people's grades; None without enough of them."""
         grades, panel = self.background.grades, self.panel
         if grades is None or len(panel.runs) < 2:
             return None
@@ -260,7 +260,7 @@ class Case:
 
     @cached_property
     def by_answers(self) -> Best:
-        """Which run may be the best by the answers whose quality is known alone."""
+        """Which run may be the best by the answers of known quality alone."""
         quality = self.panel.quality[:, self.answered]
         return compared_with_best(
             quality,
@@ -277,7 +277,7 @@ class Case:
             return None
         rows = self.rows.rows_of(self.panel.queries)
         equal = equal_lists([by_name[name] for name in self.panel.runs], rows, self.panel.depth)
-        # Imported answers may differ where lists do not: two applications, or one that draws its answers.
+        # Imported answers may differ even if lists are equal: from two applications, or from one that samples.
         for run, other in np.argwhere(equal).tolist():
             equal[run, other] = np.array_equal(quality[run], quality[other], equal_nan=True)
         return equal
@@ -315,7 +315,7 @@ class Case:
 
     @cached_property
     def _series(self) -> dict[str, dict[str, Series]]:
-        """By use and name all labelings and controls, of one run or of the mean over runs."""
+        """All labelings and controls by use and name, for one run or for the mean over runs."""
         series: dict[str, dict[str, Series]] = {}
         for use, level in USES.items():
             ends = self._ends(self._extremes[level], level)
@@ -324,7 +324,7 @@ class Case:
 
     @cached_property
     def _extremes(self) -> dict[str, tuple[Panel, ...]]:
-        """By level the panel with the missing labels at their worst and at their best; none where all are known."""
+        """The panel with the missing labels at their worst and at their best, by level; empty if all are known."""
         return {level: self.panel.extremes(level) or () for level in USES.values()}
 
     def _ends(self, filled: Iterable[Panel], level: str) -> list[dict[str, Series]]:
@@ -346,18 +346,18 @@ class Case:
 
     @cached_property
     def _twins(self) -> list[Series]:
-        """What knows the question only: each labeling's twin, and what the model knows without documents."""
+        """Series that know the question only: each labeling's twin, and closed-book answers."""
         if not self._twin_panels:
             return []
         panel, *filled = self._twin_panels
         ends = 2 * self._ends(filled, "query")
         twins = self._by_name(panel, estimates(panel, "query", self.resamples, ("concordance",)), ends)
-        # That the model knows nothing without documents is worth saying, that a twin is constant is not.
+        # A model that knows nothing without documents is worth reporting, a constant twin is not.
         return [twin for name, twin in twins.items() if name == CLOSED_BOOK or not twin.estimate.reason]
 
     @cached_property
     def _twin_panels(self) -> tuple[Panel, ...]:
-        """The panel of what knows the question only, and that with the labelings' missing labels filled if any are."""
+        """The panel of the question-only series, and the same with missing labels filled, if any are missing."""
         # The scores of a twin are the same for all runs.
         shape = self.panel.quality.shape
         scores: dict[str, Floats] = {}
@@ -370,12 +370,12 @@ class Case:
             scores[CLOSED_BOOK] = np.broadcast_to(self.closed_book, shape)
         if not self.series(FIND_QUESTIONS) or not scores:
             return ()
-        # A labeling at its worst is compared on more questions than have all labels, and so is its twin.
+        # A labeling at its worst is compared on more questions than those with all labels, and so is its twin.
         filled = self._extremes["query"][:1]
         return tuple(self._twin_panel(panel, scores) for panel in (self.panel, *filled))
 
     def _twin_panel(self, panel: Panel, scores: Mapping[str, Floats]) -> Panel:
-        """Return what knows the question only, each on the cases of its labeling."""
+        """Return the question-only series, each on the cases of its labeling."""
         same = np.stack([*scores.values()])
         there = np.isfinite(same).all(axis=0)
         cases = [panel.defined(place) for place in panel.joint]
@@ -390,7 +390,7 @@ class Case:
 
     @cached_property
     def followers(self) -> tuple[Follower, ...]:
-        """The labelings for choosing between the runs, those that follow the answers most closely first."""
+        """The labelings for choosing between the runs, those that follow the answers best first."""
         series = self.series(CHOOSE_RUNS)
         if not series or self.background.incomparable:
             return ()
@@ -406,9 +406,9 @@ class Case:
         return tuple(followers)
 
     def why_left_out(self, follower: Follower) -> str:
-        """Return why the rule of *Keep* leaves a labeling out, as a clause about it; "" where it does not."""
+        """Return a clause on why the rule of *Keep* leaves a labeling out; "" if it does not."""
         if follower.name in self.panel.unbounded:
-            # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
+            # Nothing is claimed about it, and it is not kept: once its scores are known, its pick may change.
             return ""
         if self._backwards(follower):
             return self._backwards(follower)
@@ -423,9 +423,9 @@ class Case:
         return ""
 
     def _backwards(self, follower: Follower) -> str:
-        """Return what may be wrong with scores of another tool that are shown to run against the answers, "" if not."""
+        """Return what may be wrong with another tool's scores that are shown to run against the answers, or ""."""
         r, name = follower.r, follower.name
-        # Of our own labelings the direction is known.
+        # The direction of our own labelings is known.
         ours = name in self.background.needs or name in self.background.controls
         if not r.high < 0 or ours or self.directions.said(name):
             return ""
@@ -442,7 +442,7 @@ class Case:
 
     @cached_property
     def eligible(self) -> list[Follower]:
-        """The labelings that the rule of *Keep* does not leave out, the one that it keeps first."""
+        """The labelings that the rule of *Keep* allows, the best first."""
         eligible: list[Follower] = []
         for follower in self.followers:
             bounded = follower.name not in self.panel.unbounded
@@ -454,8 +454,7 @@ class Case:
     def finders(self) -> list[Series]:
         """The labelings for finding the questions that fail, the one that finds most of them first."""
         unbounded = self.panel.unbounded
-        # What nothing bounds is described and claims nothing, so it stands last. Ties go by name, so that no order of
-        # files decides.
+        # Unbounded series claim nothing, so they stand last. Ties go by name, so that no order of files decides.
         return sorted(
             self.series(FIND_QUESTIONS),
             key=lambda each: (each.name in unbounded, -each.estimate.value("concordance"), each.name),
@@ -465,7 +464,7 @@ class Case:
         """Return whether one of the `finders` is shown to find the questions that fail more often than chance."""
         if series.name in self.panel.unbounded:
             return False
-        # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
+        # Each interval has half of its error below it, and the best of many labelings is looked at.
         alone = 2 * self.rules.of(len(self.finders)) - 1
         return series.ranged("concordance", alone, self.resamples).low > CHANCE
 
@@ -477,7 +476,7 @@ class Case:
 
     @cached_property
     def verdict(self) -> Keeping:
-        """Which labeling to keep, beside what costs nothing."""
+        """Which labeling to keep, compared with free rivals."""
         useful = [follower for follower in self.eligible if follower.useful]
         controls = [control for control in self._control_followers if not self.why_left_out(control)]
         return verdict(
@@ -490,12 +489,12 @@ class Case:
 
     @property
     def kept(self) -> Follower | None:
-        """The labeling to keep; None where none is shown to be useful, or none need be bought."""
+        """The labeling to keep; None if none is shown to be useful, or none need be bought."""
         return self.verdict.kept
 
     @cached_property
     def _control_followers(self) -> list[Follower]:
-        """The controls, as far as they matter for choosing between the runs."""
+        """The controls as guides for choosing between the runs."""
         followers: list[Follower] = []
         controls = self.controls(CHOOSE_RUNS)
         gains = self._gains([series.estimate.labeling for series in controls])
@@ -512,16 +511,16 @@ class Case:
         scores = panel.scores[labeling][:, where]
         picked = _highest(scores.mean(axis=1))
         names = tuple(panel.runs[run] for run in picked)
-        # What nothing bounds is described and claims nothing.
+        # Unbounded series are described but claim nothing.
         if not self.claimable or series.name in panel.unbounded:
             return Follower(series, Ranged(series.estimate.value(POOLED)), gain, NOT_SHOWN, names)
         biased: dict[str, bool] = {}
         may_pick: tuple[str, ...] = ()
         if series.name in panel.unknown:
-            # Missing scores may hide a bias, or make one, or another pick.
+            # Missing scores may hide or feign a bias, or change the pick.
             may_pick, flattered = self._at_the_bounds(labeling, picked)
         else:
-            # Where some scores are missing, means of runs are of fewer questions than r.
+            # With missing scores, means of runs cover fewer questions than r.
             units = min(series.estimate.telling, self.resamples.units(where))
             given = scores, panel.quality[:, where], self.resamples.weights[where], units
             flattered = len(picked) == 1 and flatters(*given, picked[0])
@@ -538,7 +537,7 @@ class Case:
         )
 
     def _at_the_bounds(self, labeling: int, picked: Sequence[int]) -> tuple[tuple[str, ...], bool]:
-        """Return the runs that a labeling may pick, and whether it flatters its pick, whatever is missing."""
+        """Return the runs that a labeling may pick, and whether it flatters its pick whatever is missing."""
         panel = self.panel
         if panel.bounds is None:
             return (), False
@@ -579,8 +578,8 @@ class Case:
         return decision_gains(of_queries, self.panel.quality[:, where], weights, groups)
 
     def leads(self, use: str, series: Sequence[Series]) -> Leads:
-        """Return by how much labelings are ahead of others: in r, or in how often they find the questions that fail."""
-        # Nothing is claimed in comparison with what nothing bounds.
+        """Return the leads of labelings over others, in r or in how often they find failing questions."""
+        # Nothing is claimed in comparison with an unbounded series.
         series = [labeling for labeling in series if labeling.name not in self.panel.unbounded]
         if not self.claimable or not series:
             return Leads({})
@@ -603,17 +602,17 @@ class Case:
         return self._leads(series, "concordance", units, minority >= MIN_EACH_SIDE, int(total.min()), apart)
 
     def _apart(self, use: str, series: Sequence[Series]) -> dict[tuple[int, int], tuple[Estimate, Estimate]]:
-        """Return by place the pairs of labelings that have not the same cases, at their worst and best on both's."""
+        """Return the pairs of labelings with different cases, at their worst and best on the shared ones, by place."""
         apart: dict[tuple[int, int], tuple[Estimate, Estimate]] = {}
         for first, second in permutations(range(len(series)), 2):
             pair = self._paired(use, series[first].name, series[second].name)
-            # Where coefficients are undefined on the cases that both have, nothing more is known of the pair.
+            # If coefficients are undefined on the shared cases, nothing more is known about the pair.
             if pair is not None and not (pair[0].reason or pair[1].reason):
                 apart[first, second] = pair
         return apart
 
     def _paired(self, use: str, first: str, second: str, *, ends: bool = True) -> tuple[Estimate, Estimate] | None:
-        """Return the first at its worst and the second at its best on the cases that both have; None if all are.
+        """Return the first at its worst and the second at its best on the shared cases; None if they share all.
 
         Without ``ends`` both are taken as they are known.
         """
@@ -656,7 +655,7 @@ class Case:
     ) -> Leads:
         worst = [labeling.worst for labeling in series]
         best = [labeling.best for labeling in series]
-        # Groups are uneven: with a degree of freedom for each, .060 to .065 of claims are false at 40 groups.
+        # Groups are uneven: with one degree of freedom for each, .060 to .065 of claims are false at 40 groups.
         freedom = (units if self.resamples.groups is None else units // 2) - 1
         leads = least_leads(
             *_drawn(worst, name),
@@ -699,7 +698,7 @@ class Case:
 
     @cached_property
     def prices(self) -> dict[str, StrategyCost]:
-        """What a new question takes by answering, by each labeling that can be bought, and by people."""
+        """The cost of a new question by answering, by each labeling that can be bought, and by people."""
         background, costs = self.background, check_costs(self.background.costs)
         names = [ANSWERING]
         for use in USES:
@@ -712,7 +711,7 @@ class Case:
             if price is None:
                 continue
             if name == ANSWERING and self.source in ("people", "trusted"):
-                # Answers are compared with no references, and what it takes to rate new ones is not known.
+                # Answers need no references here, and the cost of rating new ones is unknown.
                 price = replace(price, references=0, money=np.nan)
             prices[name] = price
         return prices
@@ -725,7 +724,7 @@ def _drawn(estimates: Sequence[Estimate], name: str) -> tuple[Floats, Floats]:
 
 
 def _lead(first: Estimate, second: Estimate, name: str) -> tuple[float, Floats]:
-    """Return by how much an estimate leads another one, on the data and on every resample."""
+    """Return the lead of an estimate over another one, on the data and on every resample."""
     return first.value(name) - second.value(name), first.drawn(name) - second.drawn(name)
 
 
@@ -737,7 +736,7 @@ def _telling(first: Estimate, second: Estimate) -> int:
 
 
 def _minority(estimate: Estimate) -> int:
-    """Return how many units have the rarer outcome, which tell how often questions that fail are found."""
+    """Return how many units have the rarer outcome; they decide how often failing questions are found."""
     return int(np.mean([each.minority for each, _ in estimate.margins]) * estimate.units / max(estimate.n, 1))
 
 

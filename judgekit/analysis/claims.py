@@ -1,8 +1,8 @@
-"""Claims: what a decision says, one after the other, and the views of that list.
+"""Claims: the statements of a decision as a list, and the views of that list.
 
-A claim is made by one function from the figures, with its number, its interval and its sentence. Text, table, JSON and
-page show the same list and make no words of their own. A sentence that qualifies a claim stands wherever the claim
-stands: views follow `Claim.qualifies`, so that nothing can be lost on the way.
+One function makes each claim from the figures, with its number, its interval and its sentence. Text, table, JSON and
+page show the same list and add no words. A sentence that qualifies a claim stands wherever the claim stands: views
+follow `Claim.qualifies`, so that nothing gets lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 from judgekit.data.tables import Table
 
 BASED_ON: Final = "Based on"
-"""The line that says what was compared, and what its units mean."""
+"""The line on what was compared, and in which units."""
 LINES: Final = ("Choose", "Keep", "Cost", "Hinges", "New run", "Failing", "Next", BASED_ON)
 """The lines of a decision in their order. Claims without a line are further findings."""
 WIDTH: Final = 100
@@ -83,7 +83,7 @@ class Claim:
 
 
 def about_all(subject: str) -> str:
-    """Return what `Claim.qualifies` is of a claim that limits all claims about a subject."""
+    """Return the value of `Claim.qualifies` for a claim that limits all claims about a subject."""
     return f": {subject}"
 
 
@@ -96,7 +96,7 @@ def in_lines(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
     placed: list[tuple[str, Claim]] = []
 
     def place(claim: Claim, line: str) -> None:
-        # Two claims may qualify each other: without this, they would be placed for ever.
+        # Two claims may qualify each other: this ends the loop.
         if any(line == there and claim is other for there, other in placed):
             return
         placed.append((line, claim))
@@ -107,7 +107,7 @@ def in_lines(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
     for claim in ranked:
         if claim.line:
             place(claim, claim.line)
-    # A claims.csv of a later version may name a line that is not known here.
+    # A claims.csv of a later version may name an unknown line.
     places = {line: at for at, line in enumerate(LINES)}
     return sorted(placed, key=lambda pair: places.get(pair[0], len(LINES)))
 
@@ -140,8 +140,8 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
 
 
 def further(claims: Sequence[Claim]) -> list[str]:
-    """Return the sentences of the claims that no line of the decision says."""
-    # By identity, since two claims without a number are not equal: NaN is not.
+    """Return the sentences of the claims outside of the decision's lines."""
+    # Compared by identity, since claims without a number are never equal (NaN).
     said = {id(claim) for _, claim in in_lines(claims)}
     return [claim.sentence for claim in claims if id(claim) not in said]
 
@@ -166,7 +166,7 @@ def claims_of(table: pd.DataFrame) -> tuple[Claim, ...]:
 
 
 def plain(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
-    """Yield each claim as plain values, for JSON; None where it has no number."""
+    """Yield each claim as plain values, for JSON; None for a missing number."""
     for claim in claims:
         values = asdict(claim)
         for name in ("value", "low", "high"):

@@ -2,8 +2,8 @@
 
 A bootstrap resample of n queries is a vector of n counts, so a coefficient on a resample is the same coefficient on
 weighted points. Points with the same (score, quality) are merged first, their weights added (exact, they are whole
-numbers), and all resamples are then worked out at once from the table of weights. Nothing is approximated: the
-values are those of ``scipy.stats`` (``somersd``, ``kendalltau``, ``spearmanr``, ``pearsonr``) on the repeated points.
+numbers), and all resamples are then worked out at once from the table of weights. Nothing is approximated: the values
+equal those of ``scipy.stats`` (``somersd``, ``kendalltau``, ``spearmanr``, ``pearsonr``) on the repeated points.
 
 With the centred mid-rank of a point being half the sum of the signs of its differences to all others,
 
@@ -32,13 +32,13 @@ COEFFICIENTS: Final = ("concordance", "tau_b", "rho", "r")
 """The coefficients of the query level, in the order of the first axis of `Target.coefficients`."""
 
 _EXACT_IN_FLOAT32: Final = 4096
-"""Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
+"""Sums over pairs of at most this many points stay below 2**24, so 32-bit floats hold them exactly."""
 _CANCELLED: Final = 1e-3
 _WIDE: Final = 64
-"""From so many columns on it is faster to add up row by row."""
+"""From this many columns on, adding row by row is faster."""
 _LEAF: Final = 512
 _NARROW_LEAF: Final = 64
-"""Up to so many distinct points the pairs are looked at one by one, of many resamples or of few."""
+"""Up to this many distinct points, pairs are compared one by one (for many or for few resamples)."""
 
 
 def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
@@ -54,10 +54,10 @@ def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
 
 
 def _running_sums(rows: Weights) -> Weights:
-    """Return the sums of the first one, two, ... rows (n, B), shape (n, B)."""
+    """Return the cumulative sums of rows, shape (n, B)."""
     if rows.shape[1] < _WIDE:
         return np.cumsum(rows, axis=0)
-    # numpy adds up a column after the other; whole rows take a tenth of the time, and the order of sums is the same.
+    # numpy adds one column after the other; whole rows take a tenth of the time, in the same order of sums.
     sums = rows.copy()
     for above, row in pairwise(sums):
         row += above
@@ -71,7 +71,7 @@ def _product_sums(first: Weights, *others: Weights) -> Floats:
 
 
 def favours(x: Values, y: Values, weights: Weights) -> Weights:
-    """Return per point, sorted by x, the weight of those that x and y order alike, less that of those they do not.
+    """Return per point, sorted by x, the weight of concordant points less that of discordant ones.
 
     ``weights`` and the result are of shape (n, B).
     """
@@ -80,7 +80,7 @@ def favours(x: Values, y: Values, weights: Weights) -> Weights:
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
         return np.asarray(signs @ weights)
-    # Equal x stay in one half: between the halves x then decides, and only y has to be compared.
+    # Equal x stay in one half, so that between the halves only y has to be compared.
     middle = x[len(x) // 2]
     cut = int(np.searchsorted(x, middle))
     if not cut:
@@ -145,12 +145,12 @@ class _Moments:
 
 
 class Target:
-    """One series of quality values with its resamples, against which any number of score series are measured.
+    """One series of quality values with its resamples, to compare any number of score series with.
 
     Args:
         quality: quality per query, shape (n,), finite.
         weights: how often each query is in each resample, shape (n, B), whole numbers, or what is made of them. In all
-            results the data as they are come first, before the resamples, shape (1 + B,).
+            results the data come first, then the resamples, shape (1 + B,).
     """
 
     def __init__(self, quality: npt.ArrayLike, weights: Drawn | npt.ArrayLike | None = None) -> None:
@@ -230,7 +230,7 @@ class Target:
         whole, nothing = self._drawn.whole, np.zeros_like(self.total)
         if self.levels < 2 or size < 2:
             return _sums(codes, size, whole), nothing, nothing
-        # Right or wrong is the commonest quality, and takes one pass over the values of the scores.
+        # The commonest quality is right or wrong, which takes one pass over the score values.
         if self.levels == 2:
             worse, better = np.split(_sums(codes + size * self._codes, 2 * size, whole), 2)
             all_worse, all_better = self._groups.astype(np.float64)
@@ -258,7 +258,7 @@ class Target:
                 variation = x_square - x_sum**2 / total
                 covariation = both - x_sum * y.total / total
                 part = covariation / np.sqrt(variation) / y.error
-                # Where a resample lacks the values far out, little is left of the large sums.
+                # If a resample lacks the outliers, large sums cancel to little.
                 lost = y.lost | (variation < _CANCELLED * x_square)
                 if lost.any():
                     part[lost] = self._around_means(x, weights[:, lost])
@@ -282,7 +282,7 @@ def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, flo
 
 
 def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
-    """Return the largest tau-b that these values could reach if they were paired anew; NaN for a constant series."""
+    """Return the largest tau-b of any pairing of these values; NaN for a constant series."""
     # Pairing both in ascending order leaves no discordant pair and the fewest ties in one series only.
     new_x, new_y = _changes(scores), _changes(quality)
     untied_x, untied_y = _untied_pairs(new_x), _untied_pairs(new_y)
@@ -293,7 +293,7 @@ def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
 
 
 def _changes(values: npt.ArrayLike) -> Bools:
-    """Return at which places of the values in ascending order another value begins."""
+    """Return the places in ascending order at which a new value begins."""
     ordered = np.sort(values)
     new = np.ones(len(ordered), np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]

@@ -27,15 +27,15 @@ _DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metr
 
 @dataclass
 class Collector:
-    """Collects the rows panel by panel; draws are dropped with their panel but for the primary cell's.
+    """Collects the rows panel by panel; draws are dropped with their panel, except for the primary cell's.
 
     Attributes:
         inputs: the tables.
         cell: the primary cell.
-        rules, background: those of the comparison.
+        rules, background: of the comparison.
         by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
-        groups: the group of each query that is in one; None where each query stands alone.
-        pairs: whether labelings are compared with each other, too.
+        groups: the group of each grouped query; None if every query stands alone.
+        pairs: whether to compare labelings with each other, too.
     """
 
     inputs: Inputs
@@ -70,7 +70,7 @@ class Collector:
 
     def work_out(self, plan: Sequence[PanelKey], progress: Progress = silent) -> None:
         """Work out all panels of a plan."""
-        # Measures that are held against the same answers come together, since they share their resampled quality.
+        # Measures compared with the same answers come together, since they share the resampled quality.
         for done, key in enumerate(sorted(plan, key=lambda key: key[1:])):
             progress(Event("compare", done, len(plan)))
             self.panel(self.inputs.panel(*key))
@@ -84,8 +84,8 @@ class Collector:
             yield f"{labeling!r} lacks values for {measures} and is excluded from their joint comparison."
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the rows of all panels as a table, by measure, and what stands behind each cell, in the same order."""
-        # Panels are worked out by the answers that they share.
+        """Return the rows of all panels as a table, by measure, and the details of each cell, in the same order."""
+        # Panels with the same answers are worked out together.
         rows = sorted(self.rows, key=lambda row: self.inputs.measures.index(str(row[1])))
         whole = pd.DataFrame(rows, columns=[*COMPARISON.columns, *_BEHIND])
         details = whole[whole["coefficient"] == "concordance"][_DETAILS].reset_index(drop=True)
@@ -126,7 +126,7 @@ class Collector:
                 self._differences(panel, level, self._pairs(panel, level, jointly, keep))
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
-        """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
+        """Add a row per coefficient, with the columns of `COMPARISON`, and its details."""
         labeling = panel.labelings[estimate.labeling]
         common = self.flagger.cell(panel, estimate, level)
         key = (labeling, panel.measure, estimate.run, level, panel.depth, panel.metric, panel.model)
@@ -140,14 +140,14 @@ class Collector:
     def _pairs(
         self, panel: Panel, level: str, jointly: Sequence[Estimate], keep: str
     ) -> Iterator[tuple[Estimate, Estimate]]:
-        """Yield every two estimates of a run, on the cases that both labelings have; keep those of a run."""
+        """Yield every two estimates of a run on the cases that both labelings have; keep those of one run."""
         common: dict[tuple[int, int], dict[str, tuple[Estimate, Estimate]]] = {}
         for first, second in combinations([each for each in jointly if not each.reason], 2):
             if first.run != second.run:
                 continue
             both = first.labeling, second.labeling
             if both not in common:
-                # Where scores are missing, two coefficients of other cases would differ by these cases, too.
+                # With missing scores, two coefficients on different cases would also differ because of the cases.
                 same = panel.same_cases(*both)
                 common[both] = {} if same else on_common_cases(panel, *both, level, self.resamples, keep=keep)
             yield common[both].get(first.run, (first, second))
@@ -159,7 +159,7 @@ class Collector:
         for first, second in compared_pairs:
             names = [panel.labelings[first.labeling], panel.labelings[second.labeling]]
             family = f"{panel.measure} {level} {first.run}"
-            # Against the outcome itself there is nothing to test, and a family that held it would be too large.
+            # There is nothing to test against the outcome itself, and it would make the family too large.
             tested = not any(self.flagger.is_outcome(panel, name) for name in names)
             key = (*names, panel.measure, first.run, level, panel.depth, panel.metric, panel.model)
             about = dict(zip(columns, (*key, family if tested else None), strict=True))

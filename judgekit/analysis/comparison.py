@@ -1,4 +1,4 @@
-"""The comparison: score and quality tables in, one row per coefficient and a decision out."""
+"""The comparison: from score and quality tables to one row per coefficient and a decision."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _ONLY: Final = ("labelings", "runs", "measures", "depths", "metrics", "models")
 
 @dataclass(frozen=True, repr=False)
 class Comparison(NotebookRepr):
-    """What came out.
+    """The result of a comparison.
 
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
-        decision: what to do, for what reason, and what could overturn it: a list of claims.
+        decision: what to do, why, and what could overturn it: a list of claims.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
@@ -209,7 +209,7 @@ def compare(
 
 @dataclass
 class _Comparing:
-    """One comparison: what it was asked, and what of it is known so far."""
+    """One comparison in progress: its arguments and what is known so far."""
 
     rules: Rules
     outcome: DeclaredOutcome
@@ -292,7 +292,7 @@ class _Comparing:
     def _tables(
         self, given_scores: AsScores | AsWide, given_quality: AsScores | None
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return both tables as they were given, and note what they say beside their values."""
+        """Return both tables as given, and note what their attributes say."""
         given_wide = given_quality is None
         if given_quality is None:
             given_scores, given_quality = self._taken_apart(given_scores)
@@ -347,7 +347,7 @@ class _Comparing:
         return rated.table
 
     def _find_directions(self, scores: pd.DataFrame, quality: pd.DataFrame) -> None:
-        """Find out which labelings, and whether the outcome, are better where they are lower."""
+        """Find the labelings for which lower is better, and whether that holds for the outcome."""
         metrics = quality["metric"].unique().tolist()
         self.directions.check([*scores["labeling"].unique().tolist(), *metrics])
         self.lower = list(self.directions.reverse)
@@ -381,7 +381,7 @@ class _Comparing:
             self.contradicting = repeats_of(asked, self.questions).contradicting
 
     def _merge_background(self, rows: QuestionRows) -> None:
-        """Have what is known of single rows said of the rows that stand for their questions."""
+        """Move facts about single rows to the rows that stand for their questions."""
         if not rows.question:
             return
         known, grades = self.background, self.background.grades
@@ -393,14 +393,14 @@ class _Comparing:
         self.background = replace(known, twins=twins, weights=rows.means(known.weights), grades=grades)
 
     def _repeats(self, inputs: Inputs) -> Repeats | None:
-        """Return how many rows and questions were compared; None where the texts of questions are not known."""
+        """Return the numbers of rows and questions compared; None if texts are unknown."""
         if self.questions is None:
             return None
         ids = inputs.rows.rows_of(inputs.queries)
         return Repeats.of(self.questions, ids, self.contradicting, self.background.gold)
 
     def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return both tables without the questions that nothing answers, and note how many there are."""
+        """Return both tables without unanswerable questions, and note their number."""
         gone = {*self.background.unanswerable, *unanswerable_in(scores), *unanswerable_in(quality)}
         unanswerable = quality["query_id"].isin(gone)
         left_out = quality["query_id"][unanswerable].nunique()
@@ -409,7 +409,7 @@ class _Comparing:
         return scores[~scores["query_id"].isin(gone)], quality[~unanswerable]
 
     def _cell(self, inputs: Inputs, plan: Sequence[PanelKey], quality: pd.DataFrame) -> Primary:
-        """Return the primary cell, and note the choices that are made for the user."""
+        """Return the primary cell, and note the choices made for the user."""
         rules, modes = self.rules, modes_of(quality)
         cell = choose_primary(inputs, plan, rules, self.outcome.outcome, self.model)
         self.outcome = replace(self.outcome, outcome=cell.metric)
@@ -426,9 +426,9 @@ class _Comparing:
         return Collector(inputs, cell, self.rules, self.background, self.known, self.groups, pairs)
 
     def _modes(self, work: Collector, scores: pd.DataFrame, quality: pd.DataFrame) -> pd.DataFrame | None:
-        """Return the comparison of each mode, for the measures that are held against the answers of the primary cell.
+        """Return the comparison of each mode, for the measures that go with the answers of the primary cell.
 
-        None where no question has a value in all modes.
+        None if no question has a value in all modes.
         """
         cell = work.cell
         fitting = [name for name in work.inputs.measures if cutoff_of(name) in (None, cell.depth)]
@@ -447,7 +447,7 @@ class _Comparing:
         return None
 
     def _obstacle(self, inputs: Inputs, quality: pd.DataFrame) -> str:
-        """Return why there can be no decision, "" where there can, and note what was accepted."""
+        """Return why there can be no decision, or "", and note accepted obstacles."""
         mix = mixed_answers(quality)
         if self.background.obstacle:
             return self.background.obstacle
@@ -505,7 +505,7 @@ class _Comparing:
         return decide_on(replace(case, partly=partly))
 
     def _partly_rated(self, work: Collector) -> PartlyRated | None:
-        """Return what ratings of some questions say beside a labeling that scores all; None where all are rated."""
+        """Return ratings of some questions combined with a labeling that scores all; None if all are rated."""
         panel, inputs = work.primary[0], work.inputs
         rated = np.isfinite(panel.quality).all(axis=0)
         ids = self.scored["query_id"].unique()
@@ -537,20 +537,20 @@ class _Comparing:
         )
 
     def _sampled(self, cell: Primary, runs: Sequence[str], rows: QuestionRows) -> Sampled | None:
-        """Return what several answers to a question say of chance; None where each has one."""
+        """Return the spread of several answers to a question; None if each question has one."""
         if self.samples is None:
             return None
         answers = _of_cell(of_mode(completed(self.samples, set(runs), {cell.depth}), cell.mode or None), cell)
         return sampled(answers[answers["depth"] == cell.depth], runs, rows.question, self.rules)
 
     def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
-        """Return the means of ratings that are about one run each; None where questions compare the runs."""
+        """Return the means of ratings that are about one run each; None if questions compare runs."""
         rows = _of_cell(self.ratings, cell)
         if "run" not in rows.columns or len(runs) < 2:
             return None
         # A rating of another depth is one of other answers.
         rows = rows[rows["depth"] == cell.depth] if "depth" in rows.columns else rows
-        # Where users were shown a run at random, the means of runs may be compared.
+        # If users were shown runs at random, the means of runs can be compared.
         random = self.outcome.assigned is not None
         if not random and not is_unpaired(rows[rows["run"].isin(list(runs))]):
             return None
@@ -560,12 +560,12 @@ class _Comparing:
         return unpaired_ratings(rows, runs, cluster=cluster, random=random, confidence=self.rules.confidence)
 
     def _warnings(self, work: Collector) -> Iterator[str]:
-        """Yield what was left out, and what is too little known to claim anything of."""
+        """Yield what was left out, and what is known too poorly for claims."""
         yield from work.omissions()
         count = work.resamples.units(np.ones(len(work.inputs.queries), np.bool_))
         if self.groups is not None and count < MIN_DIFFERING:
             yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
-        # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
+        # A user's own table does not say who answered; labelings that ask nobody need not know.
         needs = self.background.needs
         if work.cell.model == UNDECLARED and (not needs or any(need.asked for need in needs.values())):
             yield (
@@ -575,7 +575,7 @@ class _Comparing:
 
 
 def _check_order(scores: pd.DataFrame, quality: pd.DataFrame) -> None:
-    """Refuse scores without the columns of scores, and ask for the other order where the second table has them."""
+    """Refuse a scores table that lacks its columns; ask for the other order if the second table has them."""
     lacking = [name for name in ("labeling", "measure") if name not in scores.columns]
     if lacking:
         swapped = all(name in quality.columns for name in ("labeling", "measure"))
@@ -590,7 +590,7 @@ def _of_cell(quality: pd.DataFrame, cell: Primary) -> pd.DataFrame:
 
 
 def _quality_in_words(evaluation: Evaluation) -> str:
-    """Return what quality means that is scored by people's labels."""
+    """Return the meaning of quality that is scored by people's labels."""
     rows = evaluation.scores()
     measures, labelings = (list(dict.fromkeys(rows[column])) for column in ("measure", "labeling"))
     return f"{names_of(measures)} by {names_of(labelings)}"
@@ -617,7 +617,7 @@ def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **gi
 def _named_by(
     rule: str, column: str | None, known: Mapping[str, str] | None, tables: Sequence[pd.DataFrame]
 ) -> dict[str, str] | None:
-    """Return the kind or the group of each question that has one, None where nothing says any."""
+    """Return the kind or group of each question that has one; None if none is given."""
     if known is not None:
         return {query: str(name) for query, name in known.items() if name}
     if column is None:
@@ -639,7 +639,7 @@ def _expected(name: str) -> str:
 
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
-    """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
+    """Return a DataFrame, a file, or several of these as one table."""
     expected = _expected(name)
     tables: list[pd.DataFrame] = []
     for part in given if isinstance(given, list | tuple) else [given]:

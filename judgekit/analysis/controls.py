@@ -1,4 +1,4 @@
-"""Controls: what looks at no question, beside the labelings of a use, and which of these are not shown to do better."""
+"""Controls, which ignore the question, beside the labelings of a use: which labelings are not shown to do better?"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         words = (
             f"the mean of all {of_labeling} labels of a question" if is_twin else _WORDS.get(control.name, control.name)
         )
-        # Runs' lists may all be as long as each other: then length is constant.
+        # If all lists are equally long, length is constant.
         if not np.isfinite(value.value):
             yield Claim("control", f"A control, {words}, says nothing: it is constant.", control.name, use)
             continue

@@ -1,4 +1,4 @@
-"""What labels and answers take: claims on as many new questions, on a further run, and on the budget."""
+"""What labels and answers cost: claims on as many new questions, on a further run, and on the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
 def costs(case: Case) -> Iterator[Claim]:
-    """Yield what as many new questions take by each labeling, and which need reference answers or ratings."""
+    """Yield the cost of as many new questions by each labeling, and which need reference answers or ratings."""
     pool, prices = case.background.pool, case.prices
     if pool is None:
         return
@@ -45,15 +45,15 @@ def costs(case: Case) -> Iterator[Claim]:
 
 
 def _together(amounts: Mapping[str, str]) -> str:
-    """Return what all ways take, in words; equal amounts stand together, those that ask nobody last."""
+    """Return the costs of all ways, in words; equal amounts are joined, free ones come last."""
     by_amount: dict[str, list[str]] = {}
     for name, amount in amounts.items():
         by_amount.setdefault(amount, []).append(name)
-    # What is free stands last: it is no amount.
+    # Free ways come last.
     free = by_amount.pop(_NO_REQUESTS, [])
     parts: list[str] = []
     for amount, names in by_amount.items():
-        # The unit is said once.
+        # The unit appears once.
         amount = amount.removesuffix(" requests") if parts else amount
         parts.append(f"{amount} for {names_of(names, 'or')}")
     if free:
@@ -62,7 +62,7 @@ def _together(amounts: Mapping[str, str]) -> str:
 
 
 def _amount(case: Case, price: StrategyCost, questions: int) -> str:
-    """Return what so many new questions take, in words; "" where nothing is known."""
+    """Return the cost of this many new questions, in words; "" if unknown."""
     if math.isfinite(price.money) and price.money > 0:
         return in_money(case, price.money * questions)
     if price.judgments > 0:
@@ -86,7 +86,7 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
         return
     each = case.background.money.reference
     price = "" if each is None else f" ({in_money(case, each)} each)"
-    # The shorter list is named.
+    # Name the shorter list.
     if free and len(free) < len(need):
         said = f"All but {names_of(free)} need reference answers{price}."
     else:
@@ -97,12 +97,12 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
 
 @dataclass(frozen=True)
 class FurtherRun:
-    """What a further run needs at most, 95 % of the time, and what that takes by one labeling and by answers.
+    """The most that a further run needs, in 95 % of cases, and its cost by one labeling and by answers.
 
     Attributes:
-        labels, answers: how many it needs.
-        unit: ``money``, ``tokens`` or ``requests``; "" where it is not known what one of both takes.
-        by_labels, by_answers: what they take in this unit.
+        labels, answers: the numbers that it needs.
+        unit: ``money``, ``tokens`` or ``requests``; "" if either cost is unknown.
+        by_labels, by_answers: the costs in this unit.
     """
 
     labels: int
@@ -113,18 +113,18 @@ class FurtherRun:
 
     @property
     def labels_pay(self) -> bool:
-        """Whether labels are known to take less than answers, by more than the spread of costs."""
+        """Whether labels are known to cost less than answers, by more than the spread of costs."""
         return clearly_less(self.by_labels, self.by_answers, self.answers)
 
     @property
     def pays_below(self) -> float:
-        """The number of new labels below which they take clearly less than answers."""
-        # Where the saving just reaches the spread of costs over so many answers.
+        """The number of new labels below which they clearly cost less than answers."""
+        # At this number the saving just reaches the spread of costs over that many answers.
         return self.labels * self.by_answers * (1 - 1 / math.sqrt(self.answers)) / self.by_labels
 
 
 def further_run(case: Case, labeling: str) -> FurtherRun | None:
-    """Return what a further run takes by a labeling and by answers; None where nothing is known of its needs."""
+    """Return the costs of a further run by a labeling and by answers; None if its needs are unknown."""
     background, pool = case.background, case.background.pool
     if pool is None:
         return None
@@ -134,7 +134,7 @@ def further_run(case: Case, labeling: str) -> FurtherRun | None:
     # Not more than there is in all.
     needed = FurtherRun(min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries))
     existing = case.exists_already(labeling)
-    # Existing labels cannot be bought, and what ratings of new answers take is not known.
+    # Existing labels cannot be bought, and the cost of rating new answers is unknown.
     if not labeling or existing or background.quality or case.source in ("people", "trusted"):
         return needed
     costs = check_costs(background.costs)
@@ -148,13 +148,13 @@ def further_run(case: Case, labeling: str) -> FurtherRun | None:
 
 
 def a_further_run(case: Case) -> Iterator[Claim]:
-    """Yield how many labels and answers a further run needs at most, and what they take."""
+    """Yield the most labels and answers that a further run needs, and their costs."""
     kept = "" if case.kept is None else case.kept.name
     needed = further_run(case, kept)
     if needed is None:
         return
     labels, answers = plural(needed.labels, "new label"), plural(needed.answers, "new answer")
-    # Where trusted labels are the outcome, nobody answers.
+    # If trusted labels are the outcome, nobody answers.
     said = f"A new run needs at most {labels}."
     if needed.unit:
         # A price without its number of labels could not be checked.
@@ -174,7 +174,7 @@ def _in_unit(case: Case, amount: float, unit: str) -> str:
 
 
 def unknown(case: Case) -> Iterator[Claim]:
-    """Yield of which labelings it is not known how they were made, so that no other claim could say it."""
+    """Yield the labelings of unknown origin, about which no other claim can say more."""
     background, priced = case.background, check_costs(case.background.costs)
     names: list[str] = []
     for use in USES:
@@ -190,4 +190,4 @@ def unknown(case: Case) -> Iterator[Claim]:
 
 
 ON_COSTS: Final = (costs, unknown, a_further_run)
-"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""
+"""The functions that `decision` calls for claims, in order; a new finding is one more function."""

@@ -42,7 +42,7 @@ from judgekit.notebook import NotebookRepr
 NO_DECISION: Final = "no decision"
 _FIRST: Final = -9
 _LAST: Final = 9
-"""The ranks of what stands at the beginning and at the end of its line."""
+"""The ranks of claims at the beginning and at the end of a line."""
 ClaimMaker = Callable[[Case], Iterable[Claim]]
 
 ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
@@ -61,7 +61,8 @@ ON_ALL: Final[tuple[ClaimMaker, ...]] = (
     about_labels,
     *ON_COSTS,
 )
-"""What makes the claims. Each module lists its findings at its end, so that a new one takes that file alone."""
+"""The functions that make claims. Each module lists its findings at its end, so that a new one changes that file
+only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +157,7 @@ def about(primary: Primary) -> Claim:
 
 
 def based_on(case: Case) -> Claim:
-    """Return what was compared, and what the units of the decision mean."""
+    """Return what was compared, and the meaning of the decision's units."""
     primary, panel = case.primary, case.panel
     metric = "exact match (em)" if primary.metric == "em" else primary.metric
     quality = case.background.quality or f"the {metric} of {primary.rated}"
@@ -187,7 +188,7 @@ def _claims(case: Case) -> Iterator[Claim]:
     several = len(case.panel.runs) > 1
     if several and case.constant is not None:
         yield from all_alike(case, case.constant)
-    # Ratings about one run each compare no runs on a question, so that no labeling can follow them.
+    # Ratings about one run each do not compare runs on a question, so no labeling can follow them.
     elif case.unpaired is not None:
         yield from unpaired_claims(case.unpaired, CHOICE, "Choose")
         if case.unpaired.claimable:
@@ -208,14 +209,14 @@ def _claims(case: Case) -> Iterator[Claim]:
 
 
 def _on_the_outcome(case: Case) -> Iterator[Claim]:
-    """Yield what quality is, and what it is not, which stands first."""
+    """Yield what quality is and is not; it comes first."""
     first = "Choose" if len(case.panel.runs) > 1 else "Failing"
     checked = case.graded is not None and case.graded.decides
     if case.graded is not None:
         yield from graded_claims(case.graded, case.primary.metric, CHOICE)
     if case.partly is not None:
         yield from partly_claims(case.partly, case.by_answers, CHOICE)
-    # Grades by people take away what an LLM's rating leaves open.
+    # People's grades settle what an LLM's rating leaves open.
     if case.declared.caution and not checked:
         yield Claim("caution", case.declared.caution, line=first, rank=-2)
     if case.background.quality:
@@ -232,20 +233,20 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
 
 
 def counted_questions(case: Case) -> Iterator[Claim]:
-    """Yield that questions are counted, and not rows, where some are repeated; or that this is not known."""
+    """Yield that questions are counted instead of rows, if some repeat; or that this is unknown."""
     counted = Claim("questions", "", line=BASED_ON, rank=_LAST)
     repeats = case.repeats
     if repeats is not None:
         if repeats.any:
             said = " ".join(filter(None, [repeats.sentence, repeats.contradiction]))
             yield replace(counted, sentence=said, value=repeats.questions, shown=True)
-    # Declared groups say what belongs together, and ratings of live traffic are counted one by one.
+    # Declared groups decide what belongs together, and ratings of live traffic count one by one.
     elif case.resamples.groups is None and case.unpaired is None and case.constant is None:
         yield replace(counted, sentence=UNKNOWN)
 
 
 def reversed_scores(case: Case) -> Iterator[Claim]:
-    """Yield that a labeling which was reversed because of these data is not tested by them."""
+    """Yield that these data do not test a labeling that was reversed because of them."""
     for name in case.panel.labelings:
         if name in case.directions.reverse and case.background.needs.get(name) is None and by_name(name) != "lower":
             said = f"You reversed {name}. If these data were the reason, only other questions can say how it follows."
@@ -253,7 +254,7 @@ def reversed_scores(case: Case) -> Iterator[Claim]:
 
 
 def of_single_answers(case: Case, found: Sampled) -> Iterator[Claim]:
-    """Yield what r would be of single answers: numbers of answers differ between experiments, and so does r."""
+    """Yield the r of single answers: r depends on the number of answers, which differs between experiments."""
     kept = case.kept
     if kept is None or math.isnan(found.share.value):
         return

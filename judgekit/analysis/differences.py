@@ -36,7 +36,7 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> tuple[
     ends = interval(value, draws, confidence, "t", n)
     if not ends.method:
         return ends, math.nan
-    # An interval has a width, so that the error is not 0.
+    # The interval has a width, so the error is not 0.
     error = float(spread(draws[np.isfinite(draws)], n))
     p = 2 * stdtr(max(n - 1, 1), -abs(value) / error)
     return ends, float(p)
@@ -45,9 +45,9 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> tuple[
 def compared(
     pairs: Iterable[tuple[Mapping[str, object], Estimate, Estimate]], confidence: float, resamples: Resamples
 ) -> Iterator[dict[str, object]]:
-    """Yield a row per coefficient that every two estimates have, with the keys of the pair.
+    """Yield a row per coefficient that two estimates share, with the keys of the pair.
 
-    Where the two differ on few queries, all resamples say nearly the same, and there is neither interval nor p.
+    If the two differ on few queries, resamples hardly vary, and there is neither interval nor p.
     """
     for keys, first, second in pairs:
         # Over queries, all coefficients rest on the same ranks.
@@ -58,7 +58,7 @@ def compared(
             units = units_apart(first, second, name, resamples) if together is None else together
             value = first.value(name) - second.value(name)
             ends, p = Interval(math.nan, math.nan, ""), math.nan
-            # Two labelings that differ once would have an interval of nearly no width.
+            # Two labelings that differ once would get an interval of almost no width.
             if units >= MIN_TELLING:
                 draws = first.drawn(name) - second.drawn(name)
                 ends, p = difference(value, draws, confidence, min(first.units, second.units))
@@ -75,7 +75,7 @@ def compared(
 
 
 def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows as a table; Holm over the rows of each ``family``, and none for those of no family (None)."""
+    """Return the rows as a table, with Holm's correction over each ``family`` (none if that is None)."""
     table = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, "family", "coefficient"])))
     if len(table):
         table["p_holm"] = table.groupby(["family", "coefficient"])["p"].transform(holm)
@@ -83,12 +83,12 @@ def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) 
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """Return Holm's adjusted p-values, the first axis being the family; NaN stays NaN and is not counted in it."""
+    """Return Holm's adjusted p-values along the first axis; NaN stays NaN and does not count."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, axis=0, kind="stable")
     place = np.argsort(order, axis=0)
     left = np.isfinite(p).sum(axis=0) - place
     steps = np.take_along_axis(p * left, order, axis=0)
-    # No p may fall below one that came before it.
+    # Adjusted p-values never decrease.
     adjusted = np.minimum(np.maximum.accumulate(steps, axis=0), 1)
     return np.take_along_axis(adjusted, place, axis=0)

@@ -1,4 +1,4 @@
-"""On which pairs do two labelings disagree? Each pair is a passage to look at, and to ask who was right."""
+"""The pairs on which two labelings disagree: passages worth a look."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from judgekit.errors import UsageError
 LEAST: Final = 0.5
 _PAIR: Final = ["query_id", "doc_id"]
 _BESIDE: Final = ("raw", "answer")
-"""Columns of a labels table that say what a label rests on."""
+"""Columns of a labels table that explain a label."""
 
 
 def disagreements(first: Labeling, second: Labeling, *, least: float = LEAST) -> pd.DataFrame:
     """Return the pairs on which two labelings disagree, the widest apart first.
 
-    Labels are put on 0 to 1 by their scales: 0 is the lowest grade and 1 the highest; what is below 0, as harm is,
-    stays below. Pairs of which either has no label are left out.
+    Labels are mapped to 0 to 1 by their scales: 0 is the lowest grade and 1 the highest; negative labels (harm) stay
+    negative. Pairs that lack either label are left out.
 
     Args:
         first: a labeling.
         second: another one.
-        least: how far apart labels are that disagree.
+        least: the smallest difference that counts as disagreement.
 
     Returns:
-        Columns ``query_id, doc_id``; one named as each labeling, with its label as it is; ``difference``, the second's
-        minus the first's, on 0 to 1; and what the labels rest on, ``NAME raw`` and ``NAME answer``, where there is any.
+        Columns ``query_id, doc_id``; one per labeling, with its label; ``difference``, second minus first, on 0 to 1;
+        and, if known, what the labels rest on: ``NAME raw`` and ``NAME answer``.
 
     Raises:
         UsageError: both are one labeling, or the difference is not above 0.

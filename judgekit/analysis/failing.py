@@ -15,7 +15,7 @@ from judgekit.analysis.wording import Ranged, ranged, times
 
 
 def failing(case: Case) -> Iterator[Claim]:
-    """Yield which labeling finds the questions that fail, and one score per question beside it."""
+    """Yield which labeling finds the questions that fail, and how one score per question does."""
     ranked = case.finders
     if not ranked:
         return
@@ -47,7 +47,7 @@ def failing(case: Case) -> Iterator[Claim]:
                     sentence += f" The {series.name} labels that you have will do: buy none for this."
             twin = twins.get(TWIN + series.name)
             if twin is not None:
-                # What knows the question only: the labels of all its documents.
+                # The question-only twin: the labels of all its documents.
                 often = ranged(_ranged(case, twin), times)
                 sentence += f" The mean of all {series.name} labels of a question, one score for all runs, finds it"
                 fewer = (series.name, twin.name) in case.leads(FIND_QUESTIONS, [series, twin]).shown
@@ -69,4 +69,4 @@ def _ranged(case: Case, series: Series) -> Ranged:
 
 
 ON_QUESTIONS_THAT_FAIL: Final = (failing,)
-"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""
+"""The functions that `decision` calls for claims, in order; a new finding is one more function."""

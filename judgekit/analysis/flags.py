@@ -1,4 +1,4 @@
-"""Flags: what a reader has to know next to a number."""
+"""Flags: what a reader has to know about a number."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ FLAGS: Final[dict[str, str]] = {
 _NOTED: Final = ("labeling", "run", "measure")
 _TWINS: Final = {"R": "Success", "Success": "R"}
 _OWN: Final = 0.1
-"""The share of questions above which a run's list is said to be the one that labels were made from."""
+"""From this share of equal lists on, a run counts as the source of the labels."""
 _LEAST: Final = 25
-"""Half of the queries of the smallest experiment whose intervals were simulated."""
+"""Half of the queries of the smallest simulated experiment."""
 
 
 class Flagger:
-    """Knows what to flag.
+    """Finds the flags of a comparison's numbers.
 
     Args:
         inputs: the tables.
@@ -83,7 +83,7 @@ class Flagger:
         return panel.depth == 1 and (labeling, panel.model, panel.metric) in self._by_construction
 
     def own_lists(self, panel: Panel, labeling: str) -> list[str]:
-        """Return the runs whose answers' quality the labels hold, since they were made from these runs' lists."""
+        """Return the runs whose lists the labels were made from, so that the labels hold their answers' quality."""
         need = self._background.needs.get(labeling)
         if need is None or need.outcome_list is None or need.outcome_list != panel.depth:
             return []
@@ -91,7 +91,7 @@ class Flagger:
         return [run for run in panel.runs if shares.get(run, 0.0) > _OWN]
 
     def _shares_of_own_lists(self, depth: int) -> dict[str, float]:
-        """Return by run the share of the questions on which its list is that of all runs together."""
+        """Return the share of questions on which each run's list equals that of all runs together."""
         runs = self._background.lists
         same = dict.fromkeys((run.name for run in runs), 0)
         for query_id in self._inputs.queries:
@@ -128,15 +128,15 @@ class Flagger:
         need, answering = self._background.needs.get(labeling), self._background.answering.get(panel.model)
         if need is not None and need.own_answers:
             flags.append("no_reference")
-        # A table of one's own says nothing of who answered.
+        # A user's own table does not say who answered.
         if need is not None and answering is not None:
             flags.append(kinship(need, answering).replace(" ", "_"))
         return [flag for flag in FLAGS if flag in flags]
 
     def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> Iterator[str]:
-        """Yield a warning where scores equal the quality and are not declared as the outcome."""
+        """Yield a warning if scores equal the quality without being declared as the outcome."""
         flags = self.cell(panel, estimate, level)
-        # Equal constants, which have no coefficient, are no sign of anything.
+        # Equal constants have no coefficient and mean nothing.
         if "equals_outcome" in flags and "by_construction" not in flags and not estimate.reason:
             yield (
                 f"The scores of {panel.labelings[estimate.labeling]!r} ({panel.measure}) equal the quality on every"
@@ -144,7 +144,7 @@ class Flagger:
             )
 
     def reason(self, panel: Panel, estimate: Estimate) -> str:
-        """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
+        """Return why a cell is undefined; without any score, the reason of the metrics engine."""
         if estimate.reason.startswith(UNDEFINED_EVERYWHERE):
             for note in self._notes_on(panel, estimate):
                 reason = _reason(note)
@@ -153,7 +153,7 @@ class Flagger:
         return estimate.reason
 
     def _notes_on(self, panel: Panel, estimate: Estimate) -> Iterator[dict[Hashable, Any]]:
-        """Yield what the metrics engine noted on the runs of a cell."""
+        """Yield the metrics engine's notes on the runs of a cell."""
         labeling = panel.labelings[estimate.labeling]
         for run in panel.runs:
             if estimate.run in (ALL, run):
@@ -174,7 +174,7 @@ class Flagger:
         return ["few_differing" if units < MIN_TELLING else "constant_resamples"]
 
     def _is_success(self, panel: Panel, labeling: str, rows: list[int]) -> bool:
-        """Return whether a recall or a success agrees with the other one on every query of some runs."""
+        """Return whether recall and success agree on every query of some runs."""
         measure = known_measure(panel.measure)
         if measure is None or measure.name not in _TWINS:
             return False
@@ -189,7 +189,7 @@ class Flagger:
 
 
 def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list[str]:
-    """Return the flags that scores and quality have by their values, run by run."""
+    """Return the flags that follow from the values of scores and quality, run by run."""
     equal, binary = True, True
     distinct: list[int] = []
     defined = panel.defined(labeling)
@@ -205,7 +205,7 @@ def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list
     flags: list[str] = []
     if equal and distinct:
         flags.append("equals_outcome")
-    # Levels that compare runs look at few values at a time, whatever there are.
+    # Levels that compare runs always look at few values at a time.
     if level != "query" or not distinct:
         return flags
     if binary:
@@ -216,7 +216,7 @@ def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list
 
 
 def _reason(note: dict[Hashable, Any]) -> str:
-    """Return why a measure of a run under a labeling has no score at all; "" if no reason is known."""
+    """Return why a measure has no score for a run under a labeling; "" if unknown."""
     if note.get("queries") and note.get("not_applicable") == note.get("queries"):
         return "not applicable: the labeling does not apply to these queries"
     reason = note.get("reason")

@@ -1,8 +1,8 @@
 """Which labeling follows the answers, question by question, and where its scores lean.
 
 Plain arrays in, plain arrays out: scores and quality are of shape (R, n), runs by queries, all finite; ``weights`` says
-how often each query is in each resample, shape (n, B). What a question is like, easy or hard, is taken off first: only
-what differs between the runs on one question is left.
+how often each query is in each resample, shape (n, B). The question's mean is subtracted first, so that only
+differences between runs on one question are left.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from judgekit.analysis.coefficients import Bools, Floats
 from judgekit.analysis.resampling import max_t, spread, t_quantile
 
 MIN_TELLING: Final = 5
-"""Below so many queries on which answers and scores differ, the correlation has no interval and bears no claim."""
+"""With fewer queries on which answers and scores differ, the correlation has no interval and supports no claim."""
 _EQUAL: Final = 1e-9
 _FULL: Final = 200
-"""Queries from which on a bias by run needs stronger evidence: noise in the labels looks like one in the end."""
+"""From this many queries on, a bias by run needs stronger evidence, since label noise comes to look like one."""
 _FLATTERS: Final = 0.05
-"""The share of labelings without a bias that may be accused of flattering their pick."""
+"""The error rate of finding that a labeling flatters its pick."""
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """The correlation of score and quality over all (run, query), each less its query's mean over the runs.
+    """The correlation of score and quality over all (run, query), after subtracting each query's mean over the runs.
 
     Attributes:
-        value: 0 where one of them is the same for all runs on every query.
+        value: 0 if either is the same for all runs on every query.
         draws: on every resample, shape (B,).
-        telling: on which queries the runs differ in quality and in score, shape (n,).
+        telling: the queries on which the runs differ in quality and in score, shape (n,).
     """
 
     value: float
@@ -41,7 +41,7 @@ class Pooled:
 
 
 def within_query(values: Floats) -> Floats:
-    """Return values less each query's mean over the runs; what differs by rounding alone is equal."""
+    """Return values less each query's mean over the runs; rounding differences become equal."""
     centred = values - values.mean(axis=0)
     rounding = _EQUAL * np.abs(values).max(initial=0)
     return np.where(np.abs(centred) > rounding, centred, 0.0)
@@ -73,8 +73,8 @@ def _first_whole(rows: Floats, weights: Floats) -> Floats:
 class _Residuals:
     """What two regressions leave of each run's means, the data first and every resample after it, shape (R, 1 + B).
 
-    The slope of quality on scores is shrunk by noise in the scores, so that one regression alone finds the best run
-    undervalued. A bias is one that the regression of scores on quality finds, too.
+    Noise in the scores shrinks the slope of quality on scores, so that regression alone finds the best run undervalued.
+    The regression of scores on quality has to find the bias, too.
 
     Attributes:
         quality: what the scores leave of the mean quality.
@@ -106,7 +106,7 @@ def _residuals(scores: Floats, quality: Floats, weights: Floats) -> _Residuals |
 
 
 def flatters(scores: Floats, quality: Floats, weights: Floats, units: int, run: int) -> bool:
-    """Return whether scores are shown to be too high for one run, such as the one that they pick.
+    """Return whether scores are shown to be too high for a run, such as the one they pick.
 
     Both regressions have to say so, each one-sided at .05 over the number of runs, since any run may be picked.
     """
@@ -124,18 +124,18 @@ def _exceeds(draws: Floats, bound: float, units: int) -> bool:
 
 
 def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float) -> dict[int, bool]:
-    """Return the runs whose scores are shown to be too high (True) or too low (False) for their answers, by index."""
+    """Return the runs, by index, whose scores are shown to be too high (True) or too low (False) for their answers."""
     left = _residuals(scores, quality, weights)
     if left is None or units < MIN_TELLING:
         return {}
-    # Labels that do not follow the answers lean nowhere in particular.
+    # Labels that do not follow the answers have no bias by run.
     if np.quantile(left.slopes[1:], (1 - confidence) / 2) <= 0:
         return {}
-    # With more queries even the slight bend that noise gives a slope is significant: ask for more confidence.
+    # With more queries, even the slight bend that noise gives a slope is significant, so more confidence is needed.
     doubt = (1 - confidence) * min(1.0, _FULL / scores.shape[1])
     under = _shown(left.quality, units, 1 - doubt)
     over = _shown(left.scores, units, 1 - doubt)
-    # A measure that bends leans everywhere: a bias also moves the run past another one.
+    # A nonlinear measure deviates everywhere, so a bias must also move the run past another one.
     by_score, by_quality = np.sign(left.means[:, :, None] - left.means[:, None])
     passed = (by_score - by_quality) * over[:, None] > 1
     biased = under * over < 0

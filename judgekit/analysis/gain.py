@@ -1,13 +1,13 @@
-"""Decision gain: what is won when a labeling, rather than a coin flip, picks one of two runs.
+"""Decision gain: what a labeling wins over a coin flip when it picks one of two runs.
 
-From a random half of the queries the labeling picks, of two runs, the one with the higher mean score; the other half
-says how much better its answers are than those of the other run. A coin flip wins half of that difference less. The
-gain is the mean over all halves and all pairs of runs, in the unit of quality.
+On a random half of the queries, the labeling picks the run with the higher mean score; the other half says how much
+better its answers are. A coin flip wins nothing on average. The gain is the mean over all halves and all pairs of runs,
+in the unit of quality.
 
-The sum over all halves has a closed form, since both halves' means are nearly normal with known moments: with
-D = s_i - s_j and delta = q_i - q_j per query, variance s^2 of D, covariance c of D and delta (both with n - 1) and
-z = sqrt(n) mean(D) / s, a pair's gain is 1/2 [mean(delta) (2 Phi(z) - 1) - 2 phi(z) c / (s sqrt(n))].
-Where D differs from 0 on few queries, all ways in which a half may hold them are counted instead.
+The sum over all halves has a closed form, since both halves' means are nearly normal with known moments: with D = s_i -
+s_j and delta = q_i - q_j per query, variance s^2 of D, covariance c of D and delta (both with n - 1) and z = sqrt(n)
+mean(D) / s, a pair's gain is 1/2 [mean(delta) (2 Phi(z) - 1) - 2 phi(z) c / (s sqrt(n))]. If D differs from 0 on few
+queries, all splits of these queries are counted instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from judgekit.analysis.rankings import pairs
 from judgekit.analysis.resampling import t_quantile
 
 _FEW: Final = 10
-"""On fewer differing queries the means over halves are not normal, and all of their splits are counted."""
+"""With fewer differing queries, means over halves are not normal, so all splits are counted."""
 _TIE: Final = 1e-11
 _PAIRS: Final = 96
 """Pairs of runs that are worked out at a time, so that what is made of them stays small."""
@@ -39,9 +39,9 @@ class Gain:
     Attributes:
         value: mean over pairs of runs; NaN for fewer than two runs.
         draws: the same in every resample, spread around ``value``, shape (B,).
-        units: on how many queries (or groups of them) any two runs differ in quality.
-        telling: on how many any two runs differ in score.
-        ends: the gain with the missing labels at their worst and at their best; empty where none are missing.
+        units: the number of queries (or groups) on which any two runs differ in quality.
+        telling: the number on which any two runs differ in score.
+        ends: the gain with the missing labels at their worst and at their best; empty if none are missing.
     """
 
     value: float
@@ -55,10 +55,10 @@ class Gain:
         return replace(self, ends=(worst, best))
 
     def interval(self, confidence: float, level: float | None = None) -> tuple[float, float]:
-        """Return the interval, widened to hold the value and all that labels may be.
+        """Return the interval, widened to hold the value and all values of the missing labels.
 
-        ``level`` is its upper percentile where several gains hold together; see `common_level`. NaN where runs differ
-        on too few queries: what labels pick and win there is a matter of the next few.
+        ``level`` is its upper percentile if several gains hold together; see `common_level`. NaN if runs differ on too
+        few queries, where a few more could change the pick.
         """
         worst, best = self.ends or (self, self)
         if min(worst.units, worst.telling, best.units, best.telling) < MIN_TELLING:
@@ -75,7 +75,7 @@ class Gain:
             return np.nan, np.nan
         if level is None:
             level = float(ndtr(t_quantile((1 + confidence) / 2, self.units)))
-        # Of B draws the k-th lies at k / (B + 1), as the common level counts: else the ends of 300 lie too far in.
+        # The k-th of B draws lies at k / (B + 1), as in the common level; otherwise the ends of 300 lie too far in.
         low, high = np.quantile(self.draws, [1 - level, level], method="weibull").tolist()
         return min(low, self.value), max(high, self.value)
 
@@ -94,9 +94,9 @@ def decision_gain(
         scores: shape (R, n).
         quality: shape (R, n).
         weights: how often each query is in each resample, shape (n, B).
-        groups: the group of each query, where queries belong together, shape (n,).
-        other: the scores of the run of a pair whose answers are worse so far, where missing labels are at their worst
-            or best, shape (R, n); by default ``scores``.
+        groups: the group of each query, if queries are grouped, shape (n,).
+        other: the scores of the worse run of a pair, with missing labels at their worst or best, shape (R, n); by
+            default ``scores``.
     """
     return decision_gains([(scores, scores if other is None else other)], quality, weights, groups)[0]
 
@@ -268,7 +268,7 @@ class _Moved:
 
     def __init__(self, delta: Floats, draws: _Draws) -> None:
         self._draws = draws
-        # Around the means over all, so that little is lost to cancelling.
+        # Centred on the overall means, to avoid cancellation.
         self._middle = delta.sum(axis=1, keepdims=True) / draws.size.sum()
         self._y = delta - self._middle * draws.size
         self._y_size, self._y_sized = draws.sums(self._y)
@@ -307,11 +307,11 @@ class _Moved:
 
 
 def _counted(gap: Floats, delta: Floats) -> float:
-    """Return a pair's gain by counting which of the few queries with D != 0 a half may hold."""
+    """Return a pair's gain by counting all splits of the few queries with D != 0."""
     n = len(gap)
     where = np.flatnonzero(gap)
     half, still = n // 2, n - len(where)
-    # Each row says which of these queries the half holds.
+    # Each row marks the queries in the half.
     subsets = np.arange(1 << len(where))[:, None]
     held = subsets >> np.arange(len(where)) & 1
     others = half - held.sum(axis=1)
@@ -330,7 +330,7 @@ def _counted(gap: Floats, delta: Floats) -> float:
 
 
 def common_level(draws: Floats, units: int, confidence: float) -> float:
-    """Return the upper percentile at which the intervals of several gains hold together, the lower being 1 less it."""
+    """Return the upper percentile at which the intervals of several gains hold together; the lower is 1 minus it."""
     from scipy.special import ndtr, ndtri
 
     size = draws.shape[1]
@@ -339,6 +339,6 @@ def common_level(draws: Floats, units: int, confidence: float) -> float:
     outermost = np.maximum(ranks, size + 1 - ranks).max(axis=0)
     extreme = float(np.quantile(outermost / (size + 1), confidence))
     two_sided = (1 + confidence) / 2
-    # As much further out as Student's t is than the normal distribution, on so few units.
+    # Widened as Student's t is against the normal distribution, on this few units.
     reach = ndtri(extreme) * t_quantile(two_sided, units) / ndtri(two_sided)
     return min(float(ndtr(reach)), 1.0)

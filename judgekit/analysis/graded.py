@@ -8,8 +8,8 @@ both less the question's mean over the runs, and l the pooled slope of y on f, b
         t with n - 1 degrees of freedom
 
 This is prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) with one bias for each run; the last term
-is the floor of unseen questions on which the runs differ by all there is (`judgekit.analysis.resampling.unseen`).
-Whatever the metric is worth, the estimate is unbiased. Simulated in `benchmarks/graded_simulation.py`.
+stands for unseen questions on which the runs differ by the whole scale (`judgekit.analysis.resampling.unseen`). The
+estimate is unbiased whatever the metric is worth. Simulated in `benchmarks/graded_simulation.py`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from judgekit.analysis.wording import Ranged
 from judgekit.errors import UsageError
 
 DECIDES: Final = 50
-"""Graded questions from which on the corrected quality decides, whether or not the metric is shown to be biased: to
-wait for that costs twice as much (1.65 points against .87, simulated)."""
+"""From this many graded questions on, the corrected quality decides, even if the metric is not shown to be biased:
+waiting for that costs twice as much (1.65 points against .87, simulated)."""
 LEAST: Final = 5
-"""Graded questions below which nothing is corrected."""
+"""With fewer graded questions, nothing is corrected."""
 _RESAMPLES: Final = 1000
 _SEED: Final = 1
 
@@ -42,11 +42,11 @@ class GradedQuality(RunMeans):
     """Quality of runs corrected by people's grades; the units are graded questions, or groups of them.
 
     Attributes:
-        people, metric: means of people's grades on the graded questions, of the metric on all, shape (R,).
-        flattered: by run what the metric gives it beyond what people do, less the mean over the runs.
-        shown: the runs whose ``flattered`` is shown to differ from 0, over all runs together.
-        weight: how much of the metric is used, from 0 to 1.
-        graded: how many questions are graded, of ``questions``.
+        people, metric: means of people's grades on the graded questions and of the metric on all, shape (R,).
+        flattered: the metric's surplus over people for each run, less the mean over the runs.
+        shown: the runs whose ``flattered`` is shown to differ from 0, all runs taken together.
+        weight: the weight of the metric, from 0 to 1.
+        graded: the number of graded questions, out of ``questions``.
     """
 
     people: Floats
@@ -76,16 +76,15 @@ def corrected_quality(
 
     Args:
         runs: names of the R runs.
-        people: people's grades on 0 to 1, NaN where there is none, shape (R, N). Only questions with a grade of every
-            run's answer count.
+        people: people's grades on 0 to 1, or NaN, shape (R, N). Only questions with grades for all runs count.
         metric: the metric's values on 0 to 1 of all questions, shape (R, N).
         groups: the group of each question, shape (N,), where questions belong together.
-        confidence: of the intervals, and of all findings on who is flattered together.
+        confidence: of the intervals, and of all findings on flattered runs together.
 
     Raises:
         UsageError: fewer than two runs, or fewer than five graded questions or groups.
     """
-    # A question with grades of some runs only would favour the runs that people saw.
+    # A question with grades for some runs only would favour these runs.
     taken = np.isfinite(people).all(axis=0)
     graded = int(taken.sum())
     questions = metric.shape[1]
@@ -109,7 +108,7 @@ def corrected_quality(
     residual = y - weight * f
     whole = metric - metric.mean(axis=0)
     centred = residual.mean(axis=1) + weight * whole.mean(axis=1)
-    # What is left of the metric's level once a share of it is used is people's.
+    # People's grades set the level that the metric's share leaves open.
     easier = metric.mean() - rated.mean()
     level = float(given.mean() + weight * easier)
     share = graded / questions
@@ -153,24 +152,24 @@ def _variances(values: Floats, numbers: Ints, units: int) -> Floats:
 
 
 def _flattered(excess: Floats, numbers: Ints, units: int, confidence: float) -> tuple[tuple[Ranged, ...], Bools]:
-    """Return what a metric gives each run beyond people, and which of that is shown, by max-t over the runs."""
+    """Return the metric's surplus over people for each run, and which of it is shown, by max-t over the runs."""
     sums = _sums(excess, numbers, units)
     value = excess.mean(axis=1)
     squares = (sums**2).sum(axis=1)
     error = np.sqrt(squares / (units - 1) / units + unseen(units))
     weights = resample_matrix(units, _RESAMPLES, _SEED)
     draws = sums @ weights / units
-    # Any run may be the one that is accused.
+    # Any run may be named.
     reach = float(max_t(draws, error, confidence, units - 1))
     least = t_quantile((1 + confidence) / 2, units)
-    # The bound of few runs together may lie within that of one alone, whose resamples are too even.
+    # The joint bound of few runs may be narrower than that of one alone, whose resamples vary too little.
     half = max(reach, least) * error
     rows = np.column_stack([value, value - half, value + half]).tolist()
     return tuple(Ranged(*row) for row in rows), np.asarray(np.abs(value) > half)
 
 
 def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]:
-    """Yield what people's grades say of the runs and of the metric, to stand with a claim on the runs."""
+    """Yield what people's grades say about the runs and the metric, beside a claim on the runs."""
     when = "so" if found.decides else f"and from {DECIDES} on"
     sentence = (
         f"People graded the answers to {found.graded:,} of {found.questions:,} questions, {when} the quality corrected"
@@ -199,5 +198,5 @@ def _leaning(found: GradedQuality) -> list[tuple[str, Ranged]]:
     """Return the runs that the metric is shown to flatter; if there are none, those that it undervalues."""
     every = dict(zip(found.runs, found.flattered, strict=True))
     shown = [(run, every[run]) for run in found.shown]
-    # Where one run is flattered, the others lie below the mean because of it.
+    # If one run is flattered, the others lie below the mean because of it.
     return [(run, ends) for run, ends in shown if ends.value > 0] or shown

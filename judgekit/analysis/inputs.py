@@ -1,7 +1,7 @@
-"""From the score and quality tables to panels: which score series is compared with which quality, on which queries.
+"""Turns the score and quality tables into panels: which scores are compared with which quality, on which queries.
 
-DataFrames end here. A *panel* is one measure against one answer metric of one model at one depth, for all labelings,
-runs and queries: the unit in which labelings are compared and resampled together.
+No DataFrames beyond this point. A *panel* is one measure against one answer metric of one model at one depth, for all
+labelings, runs and queries: the unit in which labelings are compared and resampled together.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from judgekit.metrics import Evaluation
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
 Only = Mapping[str, Collection[Any]]
-"""What to look at, by the plural of the column; a column that is not named has everything."""
+"""What to look at, by the plural of each column; other columns are not restricted."""
 PanelKey = tuple[str, str, str, int]
 """The measure, metric, model and depth of a panel."""
 
 KEPT_SHARE: Final = 0.5
-"""Labelings that would leave a smaller share of the cases are set apart."""
+"""Labelings that would leave a smaller share of the cases are compared apart."""
 FEW: Final = 0.05
-"""Up to this share of missing scores, of all and of each run, claims are made from those that are there. Simulated: up
-to here scores that are missing only where they would contradict the answer make .05 of the claims false, at .10 .32."""
+"""Up to this share of missing scores, in all and for each run, claims rest on the known ones. Simulated: if exactly the
+contradicting scores are missing, .05 of claims are false at this share, and .32 at .10."""
 
 _ROUNDING: Final = 1e-12
 _ROUNDING_OF_SUMS: Final = 1e-15
-"""Values are equal that differ by at most the first times their size and, where there are gains and losses, which may
-cancel in a sum, the second times the largest size."""
+"""Tolerances for equal values: the first times their size and, for gains and losses, which may cancel in a sum, the
+second times the largest size."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Panel:
     """One measure against one answer metric of one model at one depth.
 
     Attributes:
-        measure, depth, metric, model: what is compared with what.
+        measure, depth, metric, model: the measure, and the answers it is compared with.
         labelings, runs, queries: names along the axes, each sorted.
         scores: shape (L, R, Q), lower-is-better measures with their sign reversed, NaN where undefined.
         quality: shape (R, Q), NaN where undefined.
-        asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
-        low, high: bounds of the scores over all that missing labels may be, of the same shape; None where there are
-            none, and infinite where labels are missing and nothing bounds the score.
+        asked: cells in which any labeling has a row for this measure and quality is defined, shape (R, Q).
+        low, high: bounds of the scores over all values of missing labels, same shape; None if nothing is missing,
+            infinite for scores without bounds.
     """
 
     measure: str
@@ -74,7 +74,7 @@ class Panel:
 
     @property
     def means_only(self) -> bool:
-        """Whether there are no values per query, but only means over them, as one query of the id ``all``."""
+        """Whether there are only means over queries, as one query with the id ``all``."""
         return self.queries == (ALL,)
 
     @property
@@ -84,7 +84,7 @@ class Panel:
 
     @cached_property
     def _scored(self) -> Bools:
-        """Where a labeling has a score and the answer a value, shape (L, R, Q)."""
+        """Cells with a score of a labeling and a value of the answer, shape (L, R, Q)."""
         return np.asarray(np.isfinite(self.scores) & self.asked)
 
     @cached_property
@@ -94,13 +94,13 @@ class Panel:
 
     @cached_property
     def _missing(self) -> Bools:
-        """Where a labeling's score could not be obtained, shape (L, R, Q); elsewhere it does not apply."""
+        """Cells whose score could not be obtained, shape (L, R, Q); other empty cells do not apply."""
         low, high = self._ends
         return np.asarray((low < high) & self.asked)
 
     @cached_property
     def few(self) -> Bools:
-        """Which labelings miss so few scores, of every run too, that they are left out of account, shape (L,)."""
+        """Labelings that lack so few scores, for every run too, that the gaps are ignored, shape (L,)."""
         return self._at_most_few(self._missing)
 
     @cached_property
@@ -116,7 +116,7 @@ class Panel:
 
     @cached_property
     def joint(self) -> tuple[int, ...]:
-        """Indices of the labelings that are compared: all, but for those that would leave the fewest cases."""
+        """Indices of the compared labelings: all except those that would leave too few cases."""
         cases, whole = max(int(self.asked.sum()), 1), int(self.asked.all(axis=0).sum())
         # A labeling's own pick needs questions on which it scores all runs.
         least = min(2, whole)
@@ -133,35 +133,32 @@ class Panel:
         return tuple(sorted(kept))
 
     def _applying(self, labelings: Sequence[int]) -> Bools:
-        """Return the cases to which some labelings apply, shape (R, Q), but for what only a few cases lack."""
+        """Return the cases to which some labelings apply, shape (R, Q), ignoring small gaps."""
         partial = [index for index in labelings if self._partial[index]]
         return np.asarray(self.asked & ~self._inapplicable[partial].any(axis=0))
 
     @cached_property
     def _common(self) -> Bools:
-        """The cases on which the joint labelings are looked at where they have a score, shape (R, Q)."""
+        """The cases of the joint labelings, as far as they have scores, shape (R, Q)."""
         return self._applying(self.joint)
 
     @property
     def compared(self) -> int:
-        """On how many queries labelings are compared if they miss no score."""
+        """The number of queries on which labelings without missing scores are compared."""
         return int(self._common.all(axis=0).sum())
 
     def defined(self, labeling: int) -> Bools:
-        """Where a labeling is looked at, shape (R, Q): where it has a score, and all joint ones apply if it is one."""
+        """The cases of a labeling, shape (R, Q): with a score and, for a joint labeling, where all joint ones apply."""
         if labeling in self.joint:
             return np.asarray(self._scored[labeling] & self._common)
         return np.asarray(self._scored[labeling])
 
     def complete(self, labeling: int) -> Bools:
-        """On which queries a labeling is looked at on every run, shape (Q,)."""
+        """The queries on which a labeling has cases for every run, shape (Q,)."""
         return np.asarray(self.defined(labeling).all(axis=0))
 
     def beside(self, labeling: int) -> Bools:
-        """Where a labeling compares runs within queries, shape (R, Q): on all runs but those whose score is missing.
-
-        There are at least two of them, or none.
-        """
+        """The cases in which a labeling compares runs within queries, shape (R, Q): at least two per query."""
         cases = self._common if labeling in self.joint else self.asked
         where = self.defined(labeling) & cases.all(axis=0)
         least = min(2, len(self.runs))
@@ -170,7 +167,7 @@ class Panel:
     def within(self, labeling: int) -> tuple[Floats, Floats, Bools | None]:
         """Return a labeling's scores and the quality of the queries on which it compares runs, shape (R, n) each.
 
-        The third says which of them are there, None if all are: the others are as `over_present` makes them.
+        The third array marks those that are present, None if all are; `over_present` fills the others.
         """
         beside = self.beside(labeling)
         where = beside.any(axis=0)
@@ -180,16 +177,16 @@ class Panel:
         return over_present(scores, there), over_present(quality, there), there
 
     def same_cases(self, first: int, second: int, other: Panel | None = None) -> bool:
-        """Return whether two labelings are looked at in the same cases, the second of another panel if one is given."""
+        """Return whether two labelings have the same cases; the second may belong to another panel."""
         return np.array_equal(self.defined(first), (other or self).defined(second))
 
     def pair(self, first: int, second: int, other: Panel | None = None) -> Panel:
-        """Return two labelings alone, on the cases that both have; the second of another panel of the same cases."""
+        """Return two labelings on the cases that both have; the second may belong to another such panel."""
         other = other or self
         both = self.defined(first) & other.defined(second)
         scores = np.where(both, np.stack([self.scores[first], other.scores[second]]), np.nan)
         names = self.labelings[first], other.labelings[second]
-        # What one of them lacks is missing for the pair; it is not where they do not apply.
+        # A score that either lacks is missing for the pair, unless they do not apply there.
         low, high = np.where(both, scores, -np.inf), np.where(both, scores, np.inf)
         return replace(self, labelings=names, scores=scores, asked=self._common, low=low, high=high)
 
@@ -201,7 +198,7 @@ class Panel:
 
     @cached_property
     def open(self) -> Bools:
-        """Where so many scores of a joint labeling are missing that its claims depend on them, shape (L, R, Q)."""
+        """The missing scores of joint labelings whose claims depend on them, shape (L, R, Q)."""
         open_ = self._missing & ~self.few[:, None, None]
         apart = np.setdiff1d(np.arange(len(self.labelings)), self.joint)
         open_[apart] = False
@@ -209,7 +206,7 @@ class Panel:
 
     @cached_property
     def bounds(self) -> tuple[Floats, Floats] | None:
-        """The lowest and the highest that the scores may be, shape (L, R, Q); None where no claim depends on it."""
+        """The lowest and highest possible scores, shape (L, R, Q); None if no claim depends on them."""
         if not self.open.any():
             return None
         low, high = self._ends
@@ -218,12 +215,12 @@ class Panel:
         return lowest, highest
 
     def bounded(self, labeling: int) -> Bools:
-        """On which queries the scores of a joint labeling are known, or bounded, on every run, shape (Q,)."""
+        """The queries on which a joint labeling's scores are known or bounded for every run, shape (Q,)."""
         least = self.scores if self.bounds is None else self.bounds[0]
         return np.asarray((self._common & np.isfinite(least[labeling])).all(axis=0))
 
     def _queries(self, where: Bools) -> dict[str, tuple[str, ...]]:
-        """Return by joint labeling the queries on some run of which something is so, shape (L, R, Q)."""
+        """Return, by joint labeling, the queries on which a condition of shape (L, R, Q) holds for some run."""
         queries = np.array(self.queries, dtype=object)
         by_labeling: dict[str, tuple[str, ...]] = {}
         for index in self.joint:
@@ -234,17 +231,17 @@ class Panel:
 
     @property
     def unknown(self) -> dict[str, int]:
-        """By joint labeling how many of its scores are missing, where its claims depend on them."""
+        """The number of missing scores by joint labeling, if its claims depend on them."""
         return {name: int(self.open[self.labelings.index(name)].sum()) for name in self._queries(self.open)}
 
     @property
     def unbounded(self) -> dict[str, tuple[str, ...]]:
-        """By joint labeling the queries with missing scores that nothing bounds, where its claims depend on them."""
+        """The queries with missing, unbounded scores by joint labeling, if its claims depend on them."""
         return self._queries(self.open & np.isinf(self._ends[0]))
 
     @property
     def lacking_few(self) -> dict[str, int]:
-        """By joint labeling how many of its scores are missing, or do not apply, where these are few."""
+        """The number of scores that are missing or do not apply by joint labeling, if these are few."""
         few = self._missing & self.few[:, None, None]
         few |= self._inapplicable & ~self._partial[:, None, None]
         return {name: int(few[self.labelings.index(name)].sum()) for name in self._queries(few)}
@@ -255,19 +252,19 @@ class Panel:
 
     @property
     def inapplicable(self) -> dict[str, int]:
-        """By joint labeling on how many queries it does not apply to some run, where these are more than a few."""
+        """The number of queries on which a joint labeling does not apply to some run, if these are more than a few."""
         lacking = self._queries(self._inapplicable & self._partial[:, None, None])
         return {name: len(queries) for name, queries in lacking.items()}
 
     def only(self, queries: Bools) -> Panel:
-        """Return the panel with some queries alone, shape (Q,)."""
+        """Return the panel with some of its queries, given by a mask of shape (Q,)."""
         return replace(self, asked=self.asked & queries)
 
     def extremes(self, level: str) -> tuple[Panel, Panel] | None:
-        """Return the panel with the joint labelings' scores at their worst and at their best; None if all are known."""
+        """Return the panel with the joint labelings' missing scores at their worst and at their best, if any."""
         if self.bounds is None:
             return None
-        # What follows the answers puts a case above the mean of those that it is compared with where its answer is.
+        # At its best, a labeling puts each case on the same side of the mean as its answer.
         axis = 1 if level == "query" else 0
         there = np.isfinite(self.quality)
         total = np.where(there, self.quality, 0).sum(axis=axis, keepdims=True)
@@ -279,7 +276,7 @@ class Panel:
         filled = self.open[joint] & np.isfinite(low) & np.isfinite(high)
         ends: list[Panel] = []
         for scores in (np.where(ahead, low, high), np.where(ahead, high, low)):
-            # What is filled is no longer missing.
+            # Filled scores are no longer missing.
             lowest, highest = (np.where(filled, scores, end[joint]) for end in self._ends)
             ends.append(replace(self, labelings=names, scores=scores, low=lowest, high=highest))
         return ends[0], ends[1]
@@ -287,12 +284,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class MeasureScores:
-    """The scores of one measure, of shape (L, R, Q), their sign reversed where small ones are good.
+    """The scores of one measure, shape (L, R, Q), with the sign reversed if lower is better.
 
     Attributes:
         values: NaN where undefined.
-        low, high: bounds of the values; the values themselves where nothing is open.
-        asked: where any labeling has a row, shape (R, Q).
+        low, high: bounds of the values; equal to the values if nothing is missing.
+        asked: cells in which any labeling has a row, shape (R, Q).
     """
 
     values: Floats
@@ -311,8 +308,8 @@ class Inputs:
         quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.
         closed_book: quality without documents per (metric, model), shape (Q,).
         warnings: sentences for the user.
-        unanswered: the queries that have scores and no quality at all.
-        rows: which rows the queries stand for, where questions have several.
+        unanswered: the queries with scores but without any quality.
+        rows: the rows behind each query, if questions have several.
     """
 
     labelings: tuple[str, ...]
@@ -337,7 +334,7 @@ class Inputs:
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it; what users should know stands in the warnings.
 
-        ``questions`` says which rows are one question, by query id; by default each is one of its own.
+        ``questions`` names each row's question, by query id; by default each row is its own.
         """
         warnings: list[str] = []
         held = {"score": scores, "quality": quality}
@@ -404,7 +401,7 @@ class Inputs:
 
     @property
     def means_only(self) -> bool:
-        """Whether there are no values per query, but only means over them."""
+        """Whether there are only means over queries."""
         return self.queries == (ALL,)
 
     @property
@@ -423,10 +420,10 @@ class Inputs:
         return tuple(sorted({depth for _, _, depth in self.quality if depth > 0}))
 
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
-        """Return the panel of a measure and a kind of quality that both exist, on the runs that have both."""
+        """Return the panel of a measure and a kind of quality, on the runs that have both."""
         scores, quality = self.scores[measure], self.quality[metric, model, depth]
         asked = scores.asked & np.isfinite(quality)
-        # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
+        # A run without any case would make the mean over runs undefined, and every query at levels that compare runs.
         keep = np.asarray(asked.any(axis=1))
         if not keep.any():
             keep[:] = True
@@ -449,7 +446,7 @@ class Inputs:
         )
 
     def uncompared(self, panel: Panel) -> Iterator[str]:
-        """Yield a sentence on the queries of a panel that do not compare its runs, where there are any."""
+        """Yield a sentence on the queries of a panel that cannot compare its runs, if there are any."""
         often, queries = panel.asked.sum(axis=0), np.array(panel.queries, dtype=object)
         partly = list(queries[(often > 0) & (often < len(panel.runs))])
         never = [*self.unanswered, *queries[often == 0]]
@@ -489,14 +486,14 @@ class Inputs:
 
 
 def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
-    """Return quality that does not say of which depth it is as that of whole runs, where no measure has a cutoff."""
+    """If no measure has a cutoff, return quality without a depth as that of whole runs."""
     if "depth" in quality.columns or depths or any(map(cutoff_of, scores["measure"].unique())):
         return quality
     return quality.assign(depth=WHOLE_RUN)
 
 
 def outcome_of(evaluation: Evaluation) -> pd.DataFrame:
-    """Return what runs score by people's labels as the quality of each question."""
+    """Return the runs' scores by people's labels as the quality of each question."""
     table = evaluation.scores().rename(columns={"labeling": "model", "measure": "metric"}).dropna(subset=["value"])
     depths = [cutoff_of(metric) or WHOLE_RUN for metric in table["metric"]]
     return table[["run", "model", "metric", "query_id", "value"]].assign(depth=depths)
@@ -507,7 +504,7 @@ def _has_means_only(table: pd.DataFrame) -> bool:
 
 
 def _asked_scores(scores: pd.DataFrame, only: Only, *, means_only: bool) -> pd.DataFrame:
-    """Return the scores of the runs that are looked at, or their means."""
+    """Return the scores of the requested runs, or their means."""
     score = _of_level(SCORES.check(scores), ["labeling", "run", "measure"], means_only=means_only)
     score = score[score["run"] != ALL]
     spellings = set(score["measure"].unique())
@@ -518,14 +515,14 @@ def _asked_scores(scores: pd.DataFrame, only: Only, *, means_only: bool) -> pd.D
 
 
 def _asked_quality(answer: pd.DataFrame, only: Only, *, means_only: bool) -> pd.DataFrame:
-    """Return the quality that is looked at, or its means."""
+    """Return the requested quality, or its means."""
     for column in ("metric", "model"):
         answer = _keep(answer, column, only, "quality")
     return _of_level(where_ok(answer), ["run", "depth", "model", "metric"], means_only=means_only)
 
 
 def _of_level(table: pd.DataFrame, keys: list[str], *, means_only: bool) -> pd.DataFrame:
-    """Return the values per query of a table or, if only means are compared, its means; those it lacks are taken."""
+    """Return a table's values per query or, if only means are compared, its means, computing those that it lacks."""
     is_mean = table["query_id"] == ALL
     if not means_only:
         return table[~is_mean]
@@ -556,7 +553,7 @@ def _keep(frame: pd.DataFrame, column: str, only: Only, name: str) -> pd.DataFra
 
 
 def where_ok(answer: pd.DataFrame) -> pd.DataFrame:
-    """Return quality whose values are undefined where the status says so."""
+    """Return quality with undefined values as its status says."""
     # Ratings of people have no status.
     if "status" not in answer.columns:
         return answer
@@ -587,19 +584,19 @@ def _excluded(
     """Yield a sentence for the runs or questions that only one of the tables has."""
     scored, rated = set(scores[column].unique()), set(quality[column].unique())
     alone = {"quality but no scores": rated - scored}
-    # Which questions have no quality is said with those that lack it for some runs.
+    # Questions without any quality are reported with those that lack it for some runs.
     if column == "run":
         alone["scores but no quality"] = scored - rated
     noun = "run" if column == "run" else "question"
     for lacking, names in alone.items():
         left_out = names if asked is None else names.intersection(asked)
-        # Runs that were not asked for are not missed.
+        # Runs that were not requested are not missing.
         if left_out:
             yield f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded."
 
 
 def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: Collection[str]) -> None:
-    """Refuse answers that were compared with those of a run without scores: its comparisons count in the others."""
+    """Refuse answers compared with those of a run without scores: its comparisons count for the others."""
     if "metric" not in quality.columns:
         return
     compared = quality[quality["run"].isin(list(unscored)) & quality["metric"].isin(list(SHARES_OF_WINS))]
@@ -622,15 +619,15 @@ def _coded_scores(
     values, there = sign * coded["value"], np.isfinite(coded["there"])
     low, high = values.copy(), values.copy()
     if "low" in coded and "high" in coded:
-        # A score that is there is not open, whatever its columns say.
+        # A known score has no bounds, whatever its columns say.
         lacking = np.isnan(values)
         ends = np.sort([sign * coded["low"], sign * coded["high"]], axis=0)
         low[lacking], high[lacking] = ends[0][lacking], ends[1][lacking]
         values = np.where(low == high, low, values)
-    # Measures of ours are undefined on some questions of some runs, with a row that says so.
+    # Our own measures may be undefined on some questions of some runs, with a row that says so.
     absent = np.isnan(values) if known is None else ~there
     scored = np.isfinite(values).any(axis=1, keepdims=True)
-    # Where a labeling scores no run on a question, it more likely does not apply than that all rows are missing.
+    # If a labeling scores no run on a question, it probably does not apply there.
     absent &= scored & (coded["applies"] != 0) & ~(low < high)
     absences: list[str] = []
     if absent.any():
@@ -643,7 +640,7 @@ def _coded_scores(
 
 
 def _applies(rows: pd.DataFrame) -> Bools:
-    """Return which rows do not say in a column ``status`` that the labeling does not apply."""
+    """Return the rows whose labeling applies, by the column ``status``."""
     if "status" not in rows.columns:
         return np.ones(len(rows), np.bool_)
     return np.asarray(rows["status"] != Status.NOT_APPLICABLE.value)
@@ -676,8 +673,8 @@ def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, F
 
 
 def _tie_rounding(values: Floats) -> Floats:
-    """Make values that differ by the rounding of their sums alone the same, so that they tie."""
-    # (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.
+    """Make values equal that differ only by the rounding of sums, so that they tie."""
+    # (1 + 1/2) / 3 and 1/2 are one score, but not always one float; coefficients would order them by the last bit.
     distinct, where = np.unique(values, return_inverse=True)
     if not len(distinct):
         return values

@@ -1,4 +1,4 @@
-"""Intervals of the concordance that hold where few answers are right, and claims that one labeling is better."""
+"""Intervals of the concordance that hold even if few answers are right, and claims that one labeling is better."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from judgekit.analysis.coefficients import Bools, Floats, Ints, favours
 from judgekit.analysis.resampling import max_t, t_quantile
 
 MIN_DIFFERING: Final = 20
-"""Below so many queries on which two labelings differ nothing is claimed of them."""
+"""Nothing is claimed about two labelings that differ on fewer queries."""
 MIN_EACH_SIDE: Final = 5
-"""Nor where one of the two is ahead on fewer queries: rare large wins against frequent small losses look alike."""
+"""Nor if one of the two is ahead on fewer queries: rare large wins and frequent small losses look alike."""
 
 _FEW_LEVELS: Final = 16
 """Up to so many values of quality, pairs of queries are counted by a table of quality and score."""
@@ -25,10 +25,9 @@ _FEW_LEVELS: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What the variance of one run's concordance is made of.
+    """The components of the variance of one run's concordance.
 
-    Most pairs of labelings need no more of them than the rarer outcome, so that the rest is worked out when it is
-    asked for.
+    Most pairs of labelings only need the rarer outcome, so the rest is computed on demand.
 
     Attributes:
         scores: shape (n,).
@@ -51,7 +50,7 @@ class Margins:
 
     @cached_property
     def _untied(self) -> Floats:
-        """How many queries have another quality, by query, shape (n,)."""
+        """The number of queries with another quality, by query, shape (n,)."""
         level, alike = self._levels
         return np.asarray(self.size - alike[level])
 
@@ -62,14 +61,14 @@ class Margins:
 
     @cached_property
     def minority(self) -> float:
-        """Queries of the rarer outcome; for graded quality what gives as many pairs."""
+        """Queries of the rarer outcome; for graded quality the number that gives as many pairs."""
         # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
         n = self.size
         return (n - math.sqrt(max(n * n - 4 * self.pairs, 0.0))) / 2
 
     @cached_property
     def _agreement(self) -> Floats:
-        """Of the queries with another quality, by query, those on the right side, ties in score half."""
+        """The number of queries ordered correctly against each query; ties in score count half."""
         level, alike = self._levels
         if len(alike) > _FEW_LEVELS:
             order = np.argsort(self.scores, kind="stable")
@@ -99,13 +98,13 @@ class Margins:
 
     @cached_property
     def influence(self) -> Floats:
-        """Each query's share in its error, shape (n,) (DeLong's components; 0 where it is in no pair)."""
+        """Each query's share in its error, shape (n,) (DeLong's components; 0 for a query in no pair)."""
         return np.asarray((self._agreement - self.concordance * self._untied) / self.pairs)
 
 
 @dataclass(frozen=True)
 class _Variance:
-    """The mean over runs of the variance that a concordance would have (Newcombe 2006, method 5).
+    """The mean over runs of a concordance's variance (Newcombe 2006, method 5).
 
     Attributes:
         alone: the part of single pairs of queries.
@@ -127,9 +126,9 @@ def mean_concordance_interval(
     """Return the interval of the mean over runs of the concordance over queries.
 
     Args:
-        runs: the margins of each run, and the positions of its queries.
+        runs: each run's margins, and the positions of its queries.
         confidence: of the interval.
-        groups: the group of each query, shape (Q,), where queries belong together.
+        groups: the group of each query, shape (Q,), if queries are grouped.
     """
     from scipy.special import ndtri
 
@@ -148,7 +147,7 @@ def mean_concordance_interval(
             alone = float((shares**2).sum(axis=1).mean())
             shares = np.stack([np.bincount(of_queries, row[queries]) for row in shares])
             weight = _at_the_edge(variance, parts, value)
-            # Where no query has a share in the error, all of a group may fail together.
+            # If no query has a share in the error, all queries of a group may fail together.
             same = float((np.bincount(of_queries) ** 2).sum()) / len(queries)
             design_effect = (float((shares**2).sum(axis=1).mean()) + same * weight) / (alone + weight)
             rows_per_unit = max(design_effect, 1.0)
@@ -166,23 +165,23 @@ def mean_concordance_interval(
 
 
 def _variance(parts: Sequence[Margins], rows_per_unit: float = 1.0) -> _Variance:
-    """Return the variance of the mean over runs if so many rows tell as much as one question of its own."""
+    """Return the variance of the mean over runs if this many rows are worth one question."""
     alone = [rows_per_unit**2 / part.pairs for part in parts]
     shared = [(part.size / rows_per_unit / 2 - 1) * rows_per_unit**2 / part.pairs for part in parts]
     return _Variance(sum(alone) / len(parts), sum(shared) / len(parts))
 
 
 def _at_the_edge(variance: _Variance, parts: Sequence[Margins], value: float, rows_per_unit: float = 1.0) -> float:
-    """Return what a question weighs in the error where all pairs are on the right side, so that none has a share."""
+    """Return a question's weight in the error if all pairs are ordered correctly, so that none has a share."""
     size = float(np.mean([part.size for part in parts])) / rows_per_unit
     minority = float(np.mean([part.minority for part in parts])) / rows_per_unit
-    # As half a question away from there.
+    # As if half a question were ordered wrongly.
     inner = float(np.clip(value, min(0.5 / size, 0.5), max(1 - 0.5 / size, 0.5)))
     return 2 * variance.at(inner) / minority
 
 
 def _shares_of_queries(runs: Sequence[tuple[Margins, Ints]]) -> Floats:
-    """Return each query's share in the error of each run, shape (R, Q); 0 where a run has nothing for a query."""
+    """Return each query's share in the error of each run, shape (R, Q); 0 if a run returns nothing for it."""
     last = max(int(where.max()) for _, where in runs)
     shares = np.zeros((len(runs), 1 + last))
     for row, (part, where) in zip(shares, runs, strict=True):
@@ -191,7 +190,7 @@ def _shares_of_queries(runs: Sequence[tuple[Margins, Ints]]) -> Floats:
 
 
 def _edge(outside: Callable[[float], bool], inside: float, end: float) -> float:
-    """Return where, from ``inside`` towards ``end``, values begin to lie outside."""
+    """Return the point between ``inside`` and ``end`` at which values leave the interval."""
     near, far = inside, end
     # Fifty halvings reach the last digit of a 64-bit float.
     for _ in range(50):
@@ -205,8 +204,8 @@ def _edge(outside: Callable[[float], bool], inside: float, end: float) -> float:
 
 def within_query_interval(values: Floats, confidence: float, groups: Ints | None = None) -> tuple[float, float]:
     """Return the interval of a mean over queries of values in [0, 1], never of zero width."""
-    # Wilson's with as many queries as a yes-or-no value would need for the same spread, Student's t in place of z; the
-    # spread is that of the values and of one 0 and one 1 beside them.
+    # Wilson's interval, with as many queries as a yes-or-no value would need for the same spread, and Student's t
+    # instead of z. The spread includes one extra 0 and one extra 1.
     n = units = len(values)
     share, together = float(values.mean()), 1.0
     if groups is not None:
@@ -215,7 +214,7 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
         of_groups = np.bincount(group, errors)
         apart = float((errors**2).sum())
         units = len(of_groups)
-        # Where all queries agree, all of a group may fail together.
+        # If all queries agree, all of a group may fail together.
         together = float((np.bincount(group) ** 2).sum()) / n
         if apart > 0:
             together = max(float((of_groups**2).sum()) / apart, 1.0)
@@ -233,7 +232,7 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
     variance = share * (1 - share) / size
     variance += t * t / (4 * size * size)
     half = t * math.sqrt(variance) / shrink
-    # At 0 and 1 one end is the value itself, but for rounding.
+    # At 0 and 1, one end is the value itself, up to rounding.
     return max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0)
 
 
@@ -248,11 +247,11 @@ def least_leads(
     best: tuple[Floats, Floats] | None = None,
     apart: Mapping[tuple[int, int], tuple[float, Floats]] | None = None,
 ) -> Floats:
-    """Return by how much each labeling leads each other at least: one bound for all pairs, from the largest t (max-t).
+    """Return the smallest lead of each labeling over each other: one bound for all pairs, from the largest t (max-t).
 
-    ``best`` holds the values and draws of the second of a pair where they differ, ``apart`` the lead and its draws of
-    pairs that are compared on other cases than the rest. NaN where too little is known of a pair; ``leads[a, b] > 0``
-    shows that a is better than b.
+    ``best`` holds the values and draws of the second of a pair if they differ, ``apart`` the lead and draws of pairs
+    that are compared on other cases. NaN for pairs with too few data; ``leads[a, b] > 0`` shows that a is better than
+    b.
     """
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
@@ -266,7 +265,7 @@ def least_leads(
     if not moved.size:
         return leads
     error = moved.std(axis=1, ddof=1)
-    # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
+    # Labelings with the same decisions in every resample cannot be told apart, and take no part in the other bounds.
     differ = error > 1e-12
     first, second, gap = first[differ], second[differ], gap[differ]
     moved, error = moved[differ], error[differ]

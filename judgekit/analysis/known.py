@@ -1,4 +1,4 @@
-"""What goes with labels, answers and scores: who made them, from what, at which cost (`judgekit.labelers.made`)."""
+"""Records beside labels, answers and scores: who made them, from what, at which cost (`judgekit.labelers.made`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgekit.labelers.made import Record, endpoint_of, needs_of
 
 @dataclass(frozen=True)
 class Known:
-    """Records of labels by name, of answers by model, and how much there is to label and to answer by depth."""
+    """Records of labels by name and of answers by model, and the amounts to label and to answer by depth."""
 
     labels: Mapping[str, Record] = field(default_factory=dict)
     answers: Mapping[str, Record] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Known:
 
     @classmethod
     def of(cls, *given: Any) -> Known:
-        """Return what goes with tables, files and results of `judgekit.score`, one after the other."""
+        """Return the joined records of tables, files and results of `judgekit.score`."""
         known = cls()
         for part in given:
             if isinstance(part, list | tuple):
@@ -43,7 +43,7 @@ class Known:
         return known
 
     def joined(self, other: Known) -> Known:
-        """Return both; what comes later counts."""
+        """Return both joined; later records win."""
         return Known(
             labels={**self.labels, **other.labels},
             answers={**self.answers, **other.answers},
@@ -51,7 +51,7 @@ class Known:
         )
 
     def with_needs(self, background: Background) -> Background:
-        """Return the background with what labels need and who answered; what the caller says of it stays."""
+        """Return the background with the labels' needs and who answered; the caller's own facts win."""
         try:
             needs = {name: needs_of(record) for name, record in self.labels.items()}
             answering = {model: _answered_by(record) for model, record in self.answers.items()}
@@ -60,7 +60,7 @@ class Known:
         return replace(background, needs={**needs, **background.needs}, answering={**answering, **background.answering})
 
     def with_costs(self, background: Background, model: str, depth: int) -> Background:
-        """Return the background with what labels and the answers at a depth took."""
+        """Return the background with the costs of labels and of the answers at a depth."""
         if not self.labels and not self.answers:
             return background
         rows = [{"labeling": name, **record["costs"]} for name, record in self.labels.items()]
@@ -77,13 +77,13 @@ class Known:
         return background
 
     def _pool(self, depth: int) -> Pool | None:
-        """Return how much there is to label and to answer; None where that is not known at this depth."""
+        """Return the amounts to label and to answer; None if unknown at this depth."""
         given = self.pools.get(str(depth))
         if given is None or not self.labels:
             return None
         values: dict[str, Any] = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
         pool = Pool(**values)
-        # What labels took was spent on all that was labelled, which may be more than is compared.
+        # Costs of labels cover everything labelled, which may be more than is compared.
         asked, pooled = max((record["queries"], record["pairs"]) for record in self.labels.values())
         return replace(pool, pooled=max(round(pooled * pool.queries / max(asked, 1)), pool.pairs))
 

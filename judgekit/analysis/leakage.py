@@ -22,8 +22,8 @@ class AnsweredBy:
     """How the answers of one model were obtained.
 
     Attributes:
-        endpoint: where they were asked for; the model's name alone where they were imported.
-        prompt: with which answer prompt.
+        endpoint: where the answers came from; for imported answers only the model's name.
+        prompt: the answer prompt.
     """
 
     endpoint: Endpoint | str
@@ -47,7 +47,7 @@ def same_by_construction(
 
 
 def kinship(need: Needs, how: AnsweredBy) -> str:
-    """Return ``same model`` or ``same family`` where any LLM that a labeling asks is that of the answers, else ""."""
+    """Return ``same model`` or ``same family`` if an LLM behind a labeling is also behind the answers, else ""."""
     model = how.endpoint if isinstance(how.endpoint, str) else how.endpoint.model
     if any(_same(one, how.endpoint) or one.model == model != UNDECLARED for one in need.asked):
         return "same model"
@@ -61,7 +61,7 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
     kin = kinship(need, how) if how is not None else ""
     if kin == "same model" and need.outcome_metric == metric:
         return MARKS_ITSELF
-    # A model of the answers' own kind outweighs what is shared besides.
+    # A shared model outweighs anything else that is shared.
     if kin == "same model":
         return "asks the answering model: with another one it may do worse"
     if kin == "same family":
@@ -77,5 +77,5 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
 
 
 def _same(one: Endpoint, other: Endpoint | str) -> bool:
-    # Many local servers ignore the model's name, so an address alone names no model, nor does a name.
+    # Many local servers ignore the model's name, so neither an address nor a name alone identifies a model.
     return not isinstance(other, str) and (one.identity, one.model) == (other.identity, other.model)

@@ -1,4 +1,4 @@
-"""The three levels, never mixed: over queries, within queries over pairs of runs, over runs.
+"""The three levels, kept apart: over queries, within queries over pairs of runs, and over runs.
 
 Each yields, for every labeling of a panel, the coefficients on the data and on every resample of the queries.
 """
@@ -26,19 +26,19 @@ Ints = npt.NDArray[np.intp]
 
 LEVELS: Final = ("query", "within-query", "system")
 MIN_RUNS: Final = 5
-"""Below so many runs the system level is descriptive only."""
+"""With fewer runs, the system level is descriptive only."""
 TOP_HEAVY_RUNS: Final = 10
-"""From so many runs on the system level has tau_AP too: it cares most about the best runs."""
+"""From this many runs on, the system level has tau_AP too, which weighs the best runs most."""
 
 _KEPT: Final = 2**26
 """Bytes of resampled quality, and of what was worked out beside it, that are kept for the next measure."""
 UNDEFINED_EVERYWHERE: Final = "no query has a score"
 _SILENT: Final = "the scores are constant"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
-"""Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
+"""Reasons for leaving a run out of the mean over runs, for all labelings; any other reason makes the mean undefined."""
 
 POOLED: Final = "r_pooled"
-"""The coefficient that within-query comparisons have beside the four: see `judgekit.analysis.follow`."""
+"""The fifth coefficient of within-query comparisons: see `judgekit.analysis.follow`."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Resamples:
 
     Attributes:
         weights: how often each query is in each resample, shape (Q, B).
-        groups: the group of each query, shape (Q,), where queries of a group are resampled together; else None.
-        distinct: the number of the question of each query, shape (Q,), where a question has several; else None.
+        groups: the group of each query, shape (Q,), if groups are resampled as a whole; else None.
+        distinct: the number of each query's question, shape (Q,), if a question has several queries; else None.
     """
 
     weights: Floats
@@ -84,7 +84,7 @@ class Resamples:
         return Drawn(self.weights, len(self.weights))
 
     def answers(self, quality: Floats, where: npt.NDArray[np.bool_]) -> _Answers:
-        """Return the quality of some queries, shape (Q,), as it is and on every resample."""
+        """Return the quality of some queries, shape (Q,), on the data and on every resample."""
         key = (quality.tobytes(), where.tobytes())
         if key not in self._answers:
             while sum(kept.size for kept in self._answers.values()) > _KEPT:
@@ -95,7 +95,7 @@ class Resamples:
         return self._answers[key]
 
     def units(self, where: npt.NDArray[np.bool_] | Ints) -> int:
-        """Return how many independent units some queries are: groups of queries, or queries.
+        """Return the number of independent units among some queries: groups, or queries.
 
         The queries are given by a mask of shape (Q,), or by position.
         """
@@ -104,13 +104,13 @@ class Resamples:
         return int(where.sum()) if where.dtype == np.bool_ else len(where)
 
     def questions(self, where: npt.NDArray[np.bool_] | Ints) -> int:
-        """Return how many different questions some queries are, by a mask of shape (Q,) or by position."""
+        """Return the number of different questions among some queries, by a mask of shape (Q,) or by position."""
         if self.distinct is not None:
             return len(np.unique(self.distinct[where]))
         return int(where.sum()) if where.dtype == np.bool_ else len(where)
 
     def groups_of(self, where: npt.NDArray[np.bool_] | Ints) -> Ints | None:
-        """Return the groups of some queries, by a mask of shape (Q,) or by position; None where each stands alone."""
+        """Return the groups of some queries, by a mask of shape (Q,) or by position; None if each stands alone."""
         return None if self.groups is None else self.groups[where]
 
 
@@ -125,16 +125,16 @@ class Estimate:
         values: on the data, shape (C,), NaN where undefined.
         draws: on every resample, shape (C, B).
         n: queries (query and within-query level) or runs (system level) that the coefficients are over.
-        queries: how many queries went in; 0 where there are only means over them, whose number nobody knows.
+        queries: number of queries; 0 if there are only means over an unknown number.
         attainable: the largest tau-b that the same values could reach, NaN where undefined.
-        reason: why they are undefined, "" where they are not.
-        units: how many independent units the queries are, see `Resamples.units`; 0 at system level.
-        silent: query level: in which resamples the scores are constant and the quality is not, shape (B,).
-        margins: query level: what the interval of the concordance is made of, by run.
-        each: what the coefficients are made of, query by query: the ranks of score and quality (query level), or each
-            coefficient within the query (within-query level), shape (K, n).
+        reason: why they are undefined, or "".
+        units: number of independent units, see `Resamples.units`; 0 at system level.
+        silent: query level: the resamples with constant scores but varying quality, shape (B,).
+        margins: query level: the components of the concordance's interval, by run.
+        each: the coefficients' components by query: the ranks of score and quality (query level), or each coefficient
+            within the query (within-query level), shape (K, n).
         where: the position of each of these queries, shape (n,).
-        telling: within-query level: how many units the pooled correlation rests on.
+        telling: within-query level: number of units behind the pooled correlation.
     """
 
     labeling: int
@@ -154,7 +154,7 @@ class Estimate:
     telling: int = 0
 
     def value(self, name: str) -> float:
-        """Return one of its coefficients; NaN if it is not among them."""
+        """Return one of its coefficients, or NaN."""
         return float(self.values[self.names.index(name)]) if name in self.names else float("nan")
 
     def drawn(self, name: str) -> Floats:
@@ -162,13 +162,13 @@ class Estimate:
         return np.asarray(self.draws[self.names.index(name)])
 
     def interval(self, name: str, confidence: float, resamples: Resamples) -> Interval:
-        """Return the interval of one of its coefficients, by methods chosen for their measured coverage.
+        """Return the interval of one of its coefficients, by a method chosen for its measured coverage.
 
         The system level has none: means of few runs carry the noise of the queries, and no interval that was tried
-        covered .93 where runs are nearly equal.
+        covered .93 for nearly equal runs.
         """
         units = self.telling if name == POOLED else self.units
-        # All resamples of so few queries say nearly the same.
+        # Resamples of so few queries hardly vary.
         if units < MIN_TELLING:
             return Interval(np.nan, np.nan, "")
         if name != "concordance" or self.reason:
@@ -180,13 +180,13 @@ class Estimate:
 
 
 def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resamples) -> int:
-    """Return on how many units two estimates of a coefficient, on the same queries, have something else to go by."""
-    # A labeling of one value has no coefficient on any query.
+    """Return the number of units on which two estimates of a coefficient, on the same queries, differ."""
+    # A constant labeling has no coefficient on any query.
     if not len(first.where) or not len(second.where):
         return 0
     values, others = first.each, second.each
     if POOLED in first.names:
-        # What differs between the pooled correlations does so between those of single queries.
+        # Pooled correlations differ only if those of single queries do.
         row = first.names.index("r" if name == POOLED else name)
         values, others = values[[row]], others[[row]]
     same = np.isclose(values, others, rtol=0, atol=1e-9, equal_nan=True).all(axis=0)
@@ -196,9 +196,9 @@ def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resampl
 def on_common_cases(
     panel: Panel, first: int, second: int, level: str, resamples: Resamples, *, keep: str = ""
 ) -> dict[str, tuple[Estimate, Estimate]]:
-    """Return by run the estimates of two joint labelings on the cases that both have, a pair of them.
+    """Return the pair of estimates of two joint labelings on the cases that both have, by run.
 
-    Of the run ``keep`` they are kept for `concordance_on_common_cases`.
+    Those of the run ``keep`` are kept for `concordance_on_common_cases`.
     """
     pair = panel.pair(first, second)
     found = _pairs_by_run(pair, level, resamples, COEFFICIENTS)
@@ -238,7 +238,7 @@ def _pairs_by_run(
 
 
 def _key(pair: Panel, level: str, run: str) -> tuple[str, str, bytes]:
-    """Return what the estimates of a pair of labelings follow from."""
+    """Return the panel and the cases behind the estimates of a pair of labelings."""
     values = sha256()
     for part in (pair.scores, pair.quality, pair.asked):
         values.update(np.ascontiguousarray(part).tobytes())
@@ -246,7 +246,7 @@ def _key(pair: Panel, level: str, run: str) -> tuple[str, str, bytes]:
 
 
 def _concordance_of(estimate: Estimate) -> Estimate:
-    """Return an estimate with no coefficient but the concordance, and the pooled one where there is one."""
+    """Return an estimate with only the concordance and, if there is one, the pooled correlation."""
     kept = [row for row, name in enumerate(estimate.names) if name in ("concordance", POOLED)]
     names = tuple(estimate.names[row] for row in kept)
     return replace(estimate, names=names, values=estimate.values[kept], draws=estimate.draws[kept])
@@ -284,7 +284,7 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
     """Yield the coefficients over queries of each run and, with several runs, their mean over runs."""
     labelings = range(len(panel.labelings))
     per_run: dict[int, list[Estimate]] = {labeling: [] for labeling in labelings}
-    # Run by run, since the resampled quality of a run serves all labelings.
+    # Run by run, so that all labelings share a run's resampled quality.
     for row in range(len(panel.runs)):
         for labeling in labelings:
             per_run[labeling].append(_of_run(panel, labeling, row, resamples, names))
@@ -335,7 +335,7 @@ def _over_queries(
 
 
 def _mean(of_runs: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Resamples) -> Estimate:
-    """Return the mean over runs, over the queries that some run has."""
+    """Return the mean over runs, on the queries that any run has."""
     labeling, names, n = of_runs[0].labeling, of_runs[0].names, int(where.sum())
     kept = [estimate for estimate in of_runs if estimate.reason not in _OF_THE_QUALITY]
     if not kept:
@@ -345,15 +345,14 @@ def _mean(of_runs: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: 
         failed = kept
     if failed:
         return _none(labeling, ALL, names, n, n, resamples, f"{failed[0].reason} on run {failed[0].run}")
-    # A run on which a labeling's scores are constant stays: they say nothing there, which is a concordance of .5 and a
-    # correlation of 0.
+    # A run with constant scores stays, with a concordance of .5 and a correlation of 0.
     silent = np.array([0.5, 0, 0, 0])[: len(names)]
     values = np.mean([silent if estimate.reason else estimate.values for estimate in kept], axis=0)
     draws = np.stack([np.where(estimate.silent, silent[:, None], estimate.draws) for estimate in kept])
     there = np.isfinite(draws)
     with np.errstate(invalid="ignore"):
         mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
-    # The largest tau-b says how much of a low one is due to ties alone.
+    # The largest tau-b shows how much of a low one is due to ties.
     attainable = np.array([estimate.attainable for estimate in kept])
     known = attainable[np.isfinite(attainable)]
     each = np.full((len(kept), 2, len(where)), -1.0)
@@ -382,7 +381,7 @@ def _dense_ranks(values: Floats) -> Floats:
 
 
 def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
-    """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
+    """Yield the mean of the within-query coefficients, over queries whose runs differ in quality."""
     every = (*names, POOLED)
     for labeling in range(len(panel.labelings)):
         where = np.flatnonzero(panel.beside(labeling).any(axis=0))
@@ -392,7 +391,7 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             continue
         scores, quality, present = panel.within(labeling)
         each = within_queries(scores, quality, names, present)
-        # A query whose answers are all alike has no concordance, and says nothing of runs.
+        # A query whose answers are all alike has no concordance, and says nothing about runs.
         differ = np.isfinite(each[0])
         if not differ.any():
             why = "the quality of all runs is the same on every query"
@@ -424,7 +423,7 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
 
 
 def _sorted(scores: Floats, quality: Floats, there: Bools | None) -> tuple[Floats, Floats, Bools | None]:
-    """Return both series in the order of their values in each query, the runs that are not there behind the others."""
+    """Return both series ordered by value within each query, absent runs last."""
     if there is None:
         return np.sort(scores, axis=0), np.sort(quality, axis=0), None
     score, answers = (np.sort(np.where(there, values, np.inf), axis=0) for values in (scores, quality))
@@ -440,7 +439,7 @@ def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) ->
     for labeling in range(len(panel.labelings)):
         where = panel.complete(labeling)
         n = int(where.sum())
-        # A mean over queries that somebody else took is one.
+        # A mean over queries from elsewhere counts as such a mean.
         enough = n >= (1 if panel.means_only else 2)
         if not enough or runs < 2:
             why = "fewer than 2 runs" if enough else "fewer than 2 queries with all runs"

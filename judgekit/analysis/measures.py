@@ -1,4 +1,4 @@
-"""What the analysis needs to know of measures by name: cutoffs, direction, and which of several is the best."""
+"""What the analysis needs to know about measures by name: cutoffs, direction, and the best of several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 
 WHOLE_RUN: Final = 1000
-"""The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
+"""The depth of answers that do not state one, if no measure has a cutoff."""
 
 
 def known_measure(text: str) -> Measure | None:
@@ -26,7 +26,7 @@ def known_measure(text: str) -> Measure | None:
 
 def cutoff_of(text: str) -> int | None:
     """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
-    # A measure of one's own may still name a cutoff.
+    # A user's own measure may still name a cutoff.
     measure, cutoff = known_measure(text), text.rpartition("@")[2]
     return measure.cutoff if measure else int(cutoff) if cutoff.isdecimal() and cutoff != text else None
 
@@ -39,24 +39,24 @@ def spelled_as(text: str, names: Container[str]) -> str:
 
 
 def at_depth(measure: str, k: int | None) -> str:
-    """Return the measure cut off at k (or its name alone); one without a cutoff stays itself."""
+    """Return the measure with cutoff k (or only its name); one without a cutoff stays as it is."""
     name, _, cutoff = measure.rpartition("@")
     return measure if not cutoff.isdecimal() else name if k is None else f"{name}@{k}"
 
 
 def reach_of(measure: Measure, values: Floats) -> float:
-    """Return by how much the scores of two runs on a query can differ; ``values`` are some, shape (R, Q)."""
+    """Return the largest possible difference of two runs' scores on a query; ``values`` are scores, shape (R, Q)."""
     low, high = measure.definition.low, measure.definition.high
     if low is not None and high is not None:
         return float(high - low)
-    # A measure without a fixed end can differ by at least as much as it was seen to.
+    # A measure without a fixed range can differ at least as much as observed.
     gaps = np.ptp(values[:, np.isfinite(values).all(axis=0)], axis=0)
     return max(1.0, float(gaps.max(initial=0)))
 
 
 def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
     """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking."""
-    # Labels that are the outcome itself would win everywhere.
+    # Labels that are the outcome would always win.
     out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
     best: list[tuple[object, ...]] = []
     for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):

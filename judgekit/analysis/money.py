@@ -1,8 +1,8 @@
 """What labels and answers cost.
 
 Labels that exist can be used here and cannot label a new pair, so they are never bought and never the least expensive.
-What makes an answer right, a reference, has to be written for every new question that containment, utility or answering
-is to label. Without prices requests, judgments and references are counted, and nothing is said to cost less.
+A reference answer has to be written for every new question that containment, utility or answering is to label. Without
+prices, requests, judgments and references are counted, and nothing is said to cost less.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ COSTS: Final = Table(
         "request_seconds": "float",
     },
 )
-"""Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0. ``request_seconds`` is
+"""Standalone cost per labeling, as if the store were empty. NaN is unknown, never 0. ``request_seconds`` is
 the time of all requests added up, as if they had been sent one after the other."""
 
 ANSWERING: Final = "answers"
-"""The strategy of answering end to end; the costs table may have a row of this name, at the primary depth."""
+"""The strategy of answering end to end; the costs table may have a row of this name, for the primary depth."""
 PEOPLE: Final = "people"
 
 
 @dataclass(frozen=True)
 class Money:
-    """Costs that are not prices of an endpoint.
+    """Costs other than endpoint prices.
 
     Attributes:
         currency: currency of all money, e.g. ``USD``.
         reference: cost of writing one reference answer.
         judgment: cost of one judgment of a (query, doc) by people.
-        price: cost of one label, by labeling, for labelers that are neither people nor tokens.
+        price: cost of one label, by labeling, for labelers that are not paid as people or by tokens.
         budget: money for further questions.
 
     Raises:
@@ -70,7 +70,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class StrategyCost:
-    """What a new question takes by one way of judging it; NaN is unknown, never 0.
+    """The cost of a new question by one way of judging it; NaN is unknown, never 0.
 
     Attributes:
         requests: to an LLM.
@@ -85,10 +85,10 @@ class StrategyCost:
     money: float = np.nan
 
     def saved(self, other: StrategyCost, questions: int) -> dict[str, float]:
-        """Return what it is known to take less of, and how much it takes, beyond the spread over so many questions.
+        """Return what it is known to save beyond the spread over this many questions, and how much it takes of it.
 
-        That is ``money`` where both prices are known; else any of ``requests``, ``judgments`` and ``reference
-        answers``, if it takes more of none.
+        ``money`` if both prices are known; else any of ``requests``, ``judgments`` and ``reference answers``, if it
+        takes more of none.
         """
         counts = {
             "requests": (self.requests, other.requests),
@@ -100,7 +100,8 @@ class StrategyCost:
             counts = {"money": (self.money, other.money)}
         saved: dict[str, float] = {}
         for name, (mine, theirs) in counts.items():
-            # Requests are not weighed against references: what takes more of any is not known to cost less.
+            # Requests cannot be weighed against references: a way that takes more of anything is not known to cost
+            # less.
             if not mine <= theirs:
                 return {}
             if clearly_less(mine, theirs, questions):
@@ -108,12 +109,12 @@ class StrategyCost:
         return saved
 
     def below(self, other: StrategyCost, questions: int) -> bool:
-        """Return whether it is known to cost less, by more than the spread of costs over so many questions."""
+        """Return whether it is known to cost less, by more than the spread of costs over this many questions."""
         return bool(self.saved(other, questions))
 
 
 def clearly_less(cost: float, other: float, questions: int) -> bool:
-    """Return whether a cost per question is below another by more than the spread of means over so many questions."""
+    """Return whether a cost per question is lower than another by more than the spread of their means."""
     # Costs vary by question with about half of their mean as standard deviation, so this is two standard errors.
     return bool(other - cost > max(cost, other) / math.sqrt(max(questions, 1)))
 
@@ -133,14 +134,14 @@ def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
 def price_of(
     strategy: str, need: Needs | None, costs: pd.DataFrame, money: Money, pool: Pool | None
 ) -> StrategyCost | None:
-    """Return what a new question takes by a labeling, `ANSWERING` or `PEOPLE`; None where it cannot be bought.
+    """Return the cost of a new question by a labeling, `ANSWERING` or `PEOPLE`; None if it cannot be bought.
 
     Args:
         strategy: the labeling, or one of the two.
         need: what the labeling needs.
         costs: as `check_costs` returns them.
         money: prices.
-        pool: how much there is; None where only tables are known, and then nothing is known of new questions.
+        pool: the size of the pool; None if only tables are known, so that nothing is known about new questions.
     """
     # Labels that exist cannot be bought for a new question.
     if pool is None or not pool.queries or (need is not None and need.existing):
@@ -154,7 +155,7 @@ def price_of(
     spent = known["money"] * share
     if strategy in money.price:
         spent = pairs * money.price[strategy]
-    # The outcome that answering is rated by is compared with references, as containment and utility are.
+    # The outcome of answering needs references, as containment and utility do.
     references = float(need.references) if need is not None else float(strategy == ANSWERING)
     if references:
         spent += references * (np.nan if money.reference is None else money.reference)
@@ -162,9 +163,9 @@ def price_of(
 
 
 def takes(strategy: str, costs: pd.DataFrame, money: Money, pool: Pool) -> dict[str, float]:
-    """Return what one label, or one answer for `ANSWERING`, takes by unit: money, tokens and requests; NaN is unknown.
+    """Return the cost of one label, or of one answer for `ANSWERING`, in money, tokens and requests; NaN is unknown.
 
-    References are left out: a further run is about questions that have them.
+    References are left out: a further run answers questions that have them.
     """
     # Runs that return the same list share its answer.
     number = pool.lists if strategy == ANSWERING else pool.pooled

@@ -1,7 +1,7 @@
-"""Nested lists: where one run's list contains the other's, measures that only count documents are decided beforehand.
+"""Nested lists: if one run's list contains the other's, measures that only count documents are decided beforehand.
 
-Recall and hit can only prefer the longer list there, and precision of the whole list nearly always the shorter one. No
-label can change that, and more questions make it surer.
+Recall and hit can only prefer the longer list, and precision of the whole list nearly always prefers the shorter one.
+No label can change that, and more questions only confirm it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COUNTING: Final = frozenset({"P", "R", "F1", "Success", "SetP", "SetR", "SetF", 
 
 
 def counts_only(measure: str) -> bool:
-    """Return whether a measure only counts documents; a user's own measure is taken not to."""
+    """Return whether a measure only counts documents; a user's own measure does not, by assumption."""
     known = known_measure(measure)
     return known is not None and known.name in COUNTING
 
@@ -32,7 +32,7 @@ class Nesting:
     """Knows which runs' lists are nested too often to be compared by measures that only count documents.
 
     Args:
-        runs: the lists; empty where they are not known.
+        runs: the lists; empty if unknown.
         query_ids: the questions.
     """
 
@@ -51,7 +51,7 @@ class Nesting:
 
 
 def nested(case: Case) -> Iterator[Claim]:
-    """Yield that the lists, not the labels, decide what the primary measure prefers, where lists are nested."""
+    """Yield that nested lists, not labels, decide what the primary measure prefers."""
     measure = case.primary.measure
     pairs = Nesting(case.background.lists, case.panel.queries).under(measure, case.panel.depth)
     pairs = [pair for pair in pairs if {pair.first, pair.second} <= set(case.panel.runs)]

@@ -1,8 +1,8 @@
-"""A table whose answers are scored throughout and rated in part: the scores are corrected by the ratings.
+"""All answers are scored and some are rated: the ratings correct the scores.
 
 People rate the answers of all runs to n questions, drawn at random from N; a labeling scores the answers to all N. Then
-the quality of a run is what `judgekit.analysis.graded` makes of both. Only the draw lets n questions speak for N: where
-nothing says that it was random, the rated questions decide alone.
+the quality of a run is what `judgekit.analysis.graded` makes of both. Only a random draw lets n questions stand for N:
+otherwise the rated questions decide alone.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from judgekit.analysis.graded import DECIDES, LEAST, GradedQuality, corrected_qu
 from judgekit.analysis.inputs import FEW
 
 MOST: Final = 0.5
-"""Where at least so large a share of the questions is rated, nobody is asked how they were drawn."""
+"""From this share of rated questions on, nobody is asked how they were drawn."""
 
 
 @dataclass(frozen=True)
 class PartlyRated:
-    """People's ratings of some questions, and what a labeling that scores all of them makes of it.
+    """People's ratings of some questions, combined with a labeling that scores all.
 
     Attributes:
-        labeling: the one that is corrected: of those that score all answers the one with the largest r.
+        labeling: the corrected labeling: the one with the largest r among those that score all answers.
         found: its scores corrected by the ratings.
         drawn: whether the rated questions are declared to be drawn at random.
     """
@@ -52,13 +52,13 @@ def partly_rated(
     groups: Ints | None = None,
     confidence: float = 0.95,
 ) -> PartlyRated | None:
-    """Return the labeling with the largest r, corrected by people's ratings; None where none can be.
+    """Return the labeling with the largest r, corrected by people's ratings; None if none can be corrected.
 
     Args:
         runs: names of the R runs.
         people: ratings on 0 to 1, NaN where there is none, shape (R, N).
-        scores: by labeling, larger ones for better answers, NaN where there is none, shape (R, N) each. Those outside
-            of 0 to 1 are put between their smallest and their largest value.
+        scores: by labeling, larger ones for better answers, NaN where there is none, shape (R, N) each. Values outside
+            of 0 to 1 are rescaled by their smallest and largest value.
         drawn: whether the rated questions were drawn at random.
         groups: the group of each question, shape (N,), where questions belong together.
         confidence: of the intervals.
@@ -66,7 +66,7 @@ def partly_rated(
     best: tuple[float, str] | None = None
     for name, values in sorted(scores.items()):
         scored = np.isfinite(values).all(axis=0)
-        # A labeling that fails often may do so where answers are bad.
+        # A labeling that often fails may fail on bad answers.
         if scored.mean() < 1 - FEW:
             continue
         r = _r(people[:, scored], values[:, scored])
@@ -101,7 +101,7 @@ def _r(people: Floats, scores: Floats) -> float:
 
 
 def claims(rated: PartlyRated, alone: Best, qualifies: str) -> Iterator[Claim]:
-    """Yield what the corrected labeling says beside what the ratings say alone."""
+    """Yield the result of the corrected labeling beside that of the ratings alone."""
     found, name = rated.found, rated.labeling
     counts = f"People rated all answers to {found.graded:,} of {found.questions:,} questions"
     about = Claim("partly rated", "", name, value=float(found.graded), shown=rated.decides, qualifies=qualifies)
@@ -124,7 +124,7 @@ def claims(rated: PartlyRated, alone: Best, qualifies: str) -> Iterator[Claim]:
         loss = 100 * float(alone.cost[leader])
         said = f"By the rated questions alone {found.runs[leader]} is at most {loss:.1f} points worse than the best."
         if loss < 100 * float(found.best.cost[leader]):
-            # To take the narrower of two bounds once both are known would break it more often than it may be.
+            # Choosing the narrower of two bounds after seeing both would break it too often.
             said += (
                 f" That is narrower than {name} corrected, which decides even so: which one is was not known before."
             )

@@ -1,7 +1,7 @@
-"""What can be said before anything is asked: which lead is shown, how many questions a bound takes, what a run reuses.
+"""Forecasts before anything is asked: which lead will be shown, how many questions a bound takes, what a run reuses.
 
-Constants are simulated (80 replicates in each of 40 cells): the best run was shown in .78 to 1.00 of them for a promise
-of four in five. `benchmarks/pilot_simulation.py` holds the promises against the procedures as they are now.
+Constants are simulated (80 replicates in each of 40 cells): for a promise of four in five, the best run was shown in
+.78 to 1.00 of them. `benchmarks/pilot_simulation.py` checks the promises against the present procedures.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from judgekit.analysis.wording import Ranged
 
 _RUNS: Final = (2, 3, 4, 6, 8, 12, 20)
 _LEAD: Final = (2.48, 3.08, 3.41, 3.75, 4.00, 4.27, 4.60)
-"""Standard errors by which the best of so many runs has to lead to be shown in four of five cases."""
+"""Standard errors by which the best of this many runs has to lead to be shown in four of five cases."""
 _BOUND: Final = (1.63, 1.92, 2.06, 2.23, 2.34, 2.47, 2.62)
-"""Standard errors of the bound of the run that leads so many equal runs, not exceeded in about four of five cases."""
+"""Standard errors of the bound of the leader among this many equal runs, not exceeded in about four of five cases."""
 _ROUNDS: Final = 50
 WORTH_ASKING: Final = 20
-"""More than so many times the questions are no next step."""
+"""Needing more than this many times the questions is no next step."""
 _FOUR_IN_FIVE: Final = 0.84
 """The normal quantile of .8."""
 _LEAST: Final = 3
@@ -34,10 +34,10 @@ def _of_runs(constants: Sequence[float], runs: int) -> float:
 
 
 def shown_lead(questions: int, runs: int, differ: float) -> float:
-    """Return the lead over all other runs with which the best is shown in four of five cases, in quality.
+    """Return the lead over all other runs, in quality, that is shown in four of five cases.
 
     Args:
-        questions: to be asked of each run.
+        questions: number of questions that each run answers.
         runs: how many.
         differ: share of questions that two equally good runs answer differently.
     """
@@ -49,7 +49,7 @@ def shown_lead(questions: int, runs: int, differ: float) -> float:
 
 
 def shown_lead_of_means(ratings: int, runs: int, good: float) -> float:
-    """Return the lead with which the best is shown in four of five cases if each rating is about one random run.
+    """Return the lead that is shown in four of five cases if each rating is about one random run.
 
     Args:
         ratings: thumbs, one for each question; each run has an equal share of them.
@@ -62,7 +62,7 @@ def shown_lead_of_means(ratings: int, runs: int, good: float) -> float:
 
 
 def questions_for(margin: float, runs: int, differ: float) -> int:
-    """Return about how many questions it takes to show that the leader of equally good runs loses at most the margin.
+    """Return about how many questions show that the leader of equally good runs loses at most the margin.
 
     Simulated, it does in .58 to 1.00 of cases with 2 to 12 runs, mostly in four of five.
     """
@@ -70,7 +70,7 @@ def questions_for(margin: float, runs: int, differ: float) -> int:
 
 
 def race_length(margin: float, runs: int, differ: float, lead: float, confidence: float = 0.95) -> int:
-    """Return after about how many questions a race stops if one run leads all others by so much."""
+    """Return after about how many questions a race stops if one run leads all others by this much."""
     deviation = math.sqrt(max(differ + lead - lead**2, 0.0))
     error = (1 - confidence) / 2 / (runs - 1)
     return questions_until(np.array([-lead]), np.array([deviation]), margin, error)
@@ -80,7 +80,7 @@ def questions_to_show(r: Ranged, questions: int, telling: int, confidence: float
     """Return how many questions show in four of five cases that r lies above 0, if r stays as it is.
 
     Args:
-        r: above 0, with its interval on so many questions.
+        r: above 0, with its interval.
         questions: behind it.
         telling: on how many of them runs differ.
         confidence: of the interval.
@@ -93,17 +93,17 @@ def questions_to_show(r: Ranged, questions: int, telling: int, confidence: float
 
 
 def most_needed(needs: Sequence[int]) -> int | None:
-    """Return how many new labels (or answers) a further run needs at most, 95 % of the time; None below three runs.
+    """Return the most new labels (or answers) that a further run needs in 95 % of cases; None below three runs.
 
     Args:
-        needs: by run, how many of its labels (or answers) no other run shares: what it would need if it were left out.
+        needs: for each run, the labels (or answers) that no other run shares, which it would need as a new run.
     """
     runs = len(needs)
     if runs < _LEAST:
         return None
-    # Needs are skewed: one run of rare passages needs ten times as many as the others.
+    # Needs are skewed: a run of rare passages needs ten times as many as the others.
     logs = np.log(np.asarray(needs, np.float64) + 1)
     half = t_quantile(0.95, runs) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / runs)
     most = math.ceil(math.exp(float(logs.mean()) + half) - 1)
-    # Few labels are often alike by chance: three runs that need none at all were followed by one that does in a tenth.
+    # Small needs are often equal by chance: after three runs without needs, a tenth of further runs have some.
     return max(most, max(needs) + 1)

@@ -1,4 +1,4 @@
-"""The one cell that the decision is about, fixed before anything is looked at."""
+"""The one cell that the decision is about, fixed in advance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
 USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}
-"""What labels are wanted for, each use with the level that answers it."""
+"""The uses of labels, each with the level that answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Primary:
     Attributes:
         measure: of the labelings' scores.
         metric, model, depth: the answer quality that is predicted.
-        use: what the labels are wanted for.
+        use: what the labels are for.
         run: ``all``, or the only run's name.
-        mode: of answering, where answers of several modes are compared; else "".
+        mode: the mode of answering, if several are compared; else "".
     """
 
     measure: str
@@ -42,7 +42,7 @@ class Primary:
 
     @property
     def level(self) -> str:
-        """The level that answers the use; of one that is unknown, as a damaged file may hold, no level's name."""
+        """The level that answers the use; for an unknown use, from a damaged file, no level's name."""
         return USES.get(self.use, self.use)
 
     @property
@@ -69,14 +69,14 @@ class Primary:
 def choose_primary(
     inputs: Inputs, plan: Sequence[PanelKey], rules: Rules, metric: str | None, model: str | None
 ) -> Primary:
-    """Return the primary cell; the inputs' warnings name the choices that had to be made for the user."""
+    """Return the primary cell; add a warning for each choice made for the user."""
     runs, use, measure = inputs.runs, rules.use, rules.primary
     if use == CHOOSE_RUNS and len(runs) < 2:
         raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, but only one has both scores and quality")
     if measure is not None:
         measure = _chosen(inputs, "measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = _chosen(inputs, "metric", metric, inputs.metrics)
-    # A model without answers by this metric cannot be meant.
+    # A model without values of this metric cannot be meant.
     rated = {key[2] for key in plan if key[1] == metric}
     model = _chosen(inputs, "model", model, [name for name in inputs.models if name in rated] or inputs.models)
     depths: dict[str, list[int]] = {}
@@ -106,7 +106,7 @@ def choose_primary(
 
 
 def _chosen(inputs: Inputs, what: str, given: str | None, have: Sequence[str]) -> str:
-    """Return what is asked for, which must be there; or else the first, with a warning if there are others."""
+    """Return the requested name, which must exist, or else the first, with a warning if there are others."""
     if given is not None:
         if given not in have:
             raise UsageError(not_among(f"primary {what}", given, have))

@@ -1,9 +1,9 @@
-"""A race between runs: answers come block by block, runs shown to be worse drop out, and it stops once one is enough.
+"""A race between runs: answers come block by block, worse runs drop out, and it stops once the choice is sure enough.
 
 After each block an anytime-valid sequence bounds every difference of two runs left (the asymptotic confidence sequence
 of I. Waudby-Smith et al., Annals of Statistics 2024, with two answers more on which a run wins or loses everything).
-Half of what may go wrong is spent on the race, half on `compared_with_best`, which bounds the loss where money or
-questions end first. `benchmarks/choose_simulation.py` counts how often the bounds hold.
+Half of the error is spent on the race, half on `compared_with_best`, which bounds the loss if money or questions end
+first. `benchmarks/choose_simulation.py` counts how often the bounds hold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judgekit.errors import UsageError
 BLOCK: Final = 20
 """Questions of a block; groups of questions are asked whole."""
 FIRST_LOOK: Final = 40
-"""Questions (or groups) before any run may drop out."""
+"""Number of questions (or groups) before any run may drop out."""
 LEAST: Final = 20
 """With fewer questions (or groups) nothing is claimed."""
 _PLANNED: Final = 300
@@ -37,9 +37,9 @@ class RaceRules:
     """When a race stops, and how sure it is.
 
     Attributes:
-        margin: the most that the chosen run may lose, in the unit of quality (0.01 is one point).
-        confidence: at which everything that is said of the race holds together.
-        resamples, seed: of the bound where the race did not stop.
+        margin: largest acceptable loss of the chosen run, in the unit of quality (0.01 is one point).
+        confidence: confidence at which all statements about the race hold together.
+        resamples, seed: of the bound that applies if the race did not stop.
     """
 
     margin: float
@@ -53,7 +53,7 @@ class RaceRules:
 
     @property
     def error(self) -> float:
-        """What may go wrong in the race, and as much again at its end."""
+        """The error of the race; its end has the same."""
         return (1 - self.confidence) / 2
 
 
@@ -76,7 +76,7 @@ class RunAnswers:
 
     @property
     def tied(self) -> Bools:
-        """Which pairs of runs cannot differ, each run and itself among them, shape (R, R)."""
+        """Pairs of runs that cannot differ, including each run with itself, shape (R, R)."""
         same = np.eye(len(self.quality), dtype=np.bool_)
         return same if self.equal is None else same | self.equal
 
@@ -91,7 +91,7 @@ class RunAnswers:
             questions = self.quality.shape[1]
             return np.ones(questions), np.arange(questions)
         _, first, unit, count = np.unique(self.groups, return_index=True, return_inverse=True, return_counts=True)
-        # numpy numbers groups by their names: here they count in the order of asking.
+        # numpy numbers groups by name; here they are numbered in the order of asking.
         order = np.argsort(first)
         place = np.argsort(order)
         return count[order].astype(np.float64), place[unit]
@@ -99,12 +99,12 @@ class RunAnswers:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is known of all differences of two runs after some units of a race.
+    """What is known about all differences of two runs after some units of a race.
 
     Attributes:
         questions: asked so far.
-        lead: how far run b is ahead of run s, with missing answers at 1 for b and at 0 for s, ``lead[b, s]``.
-        upper: the most by which run b may be better than run s; infinite before the first look.
+        lead: lead of run b over run s, with missing answers at 1 for b and at 0 for s, ``lead[b, s]``.
+        upper: largest possible lead of run b over run s; infinite before the first look.
         deviation: the standard deviation of a unit's difference.
         unit: mean questions of a unit.
     """
@@ -126,16 +126,16 @@ def half_width(units: npt.ArrayLike, error: float) -> Floats:
 
 
 def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limits]:
-    """Return what is known of all differences after the first ``ends`` questions each; groups end with a block.
+    """Return what is known about all differences after the first ``ends`` questions each; groups end with a block.
 
-    ``error`` is how often any difference of two given runs may ever leave its limits.
+    ``error`` is the chance that the difference of two given runs ever leaves its limits.
     """
     size, unit = answered.sizes()
     quality, missing = answered.quality, np.isnan(answered.quality)
     group = None if answered.groups is None else unit
     mean_size = quality.shape[1] / len(size)
     share = size / mean_size
-    # A missing answer may be right for the run that is ahead and wrong for the one behind.
+    # A missing answer may be right for the leading run and wrong for the other.
     kind = per_group(np.where(missing, 1.0, quality), group, share) * mean_size
     harsh = per_group(np.where(missing, 0.0, quality), group, share) * mean_size
     lead = kind[:, None] - harsh[None]
@@ -147,7 +147,7 @@ def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limi
 
     units, asked = last + 1.0, up_to(size)
     mean, unit_size = up_to(lead) / asked, asked / units
-    # Of groups, deviations from the mean of their questions; two more units on which one run wins or loses everything.
+    # For groups: deviations from the mean of their questions. Two more units on which one run wins or loses everything.
     spread = up_to(lead**2) - 2 * mean * up_to(lead * size) + mean**2 * up_to(size**2)
     variance = (spread / unit_size**2 + units * mean**2 + 2) / (units + 2) - mean**2
     deviation = np.sqrt(np.maximum(variance, 0))
@@ -175,8 +175,8 @@ class Dropped:
 
     Attributes:
         run, better: the run, and one that is shown to be better.
-        questions: after how many.
-        behind, low, high: by how much, and the limits of it.
+        questions: after how many questions.
+        behind, low, high: the difference and its limits.
     """
 
     run: int
@@ -189,7 +189,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Look:
-    """What a block of a race showed.
+    """The result of a block of a race.
 
     Attributes:
         questions: asked so far.
@@ -197,12 +197,11 @@ class Look:
         raced: which runs were asked in this block, shape (R,).
         left: which of them stay, shape (R,).
         leader: the run with the best answers of those that stay.
-        bound: the most that choosing it may lose; infinite before the first look.
-        behind, low, high: how far each run asked lies behind the leader, and the limits of it, shape (R,).
+        bound: largest loss of choosing it; infinite before the first look.
+        behind, low, high: how far each run is behind the leader, with limits, shape (R,).
         dropped: the runs that this block showed to be worse.
-        needed: about how many questions it takes until the bound is at most the margin, if differences stay as they
-            are.
-        needed_if_equal: the same, if the runs that stay are equally good.
+        needed: about how many questions bring the bound down to the margin, if differences stay as they are.
+        needed_if_equal: the same, if the remaining runs are equally good.
     """
 
     questions: int
@@ -220,9 +219,9 @@ class Look:
 
 
 def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
-    """Return what a block shows: which runs drop out, who leads and what choosing it may lose."""
+    """Return the result of a block: which runs drop out, who leads, and what choosing the leader may lose."""
     inside = np.where(raced[:, None] & raced[None], known.upper, np.inf)
-    # A run is worse for sure if some other one is better whatever the truth is within the limits.
+    # A run is worse if some other run is better wherever the truth lies within the limits.
     nearest = np.argmin(inside, axis=1).tolist()
     lost = raced & (inside.min(axis=1) < 0)
     left = raced & ~lost
@@ -262,14 +261,14 @@ def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
 
 
 def _needed(known: Limits, lead: Floats, deviation: Floats, rules: RaceRules) -> int:
-    """Return about how many questions it takes until no run is ahead of the leader by more than the margin."""
-    # Each pair with the leader has an equal share of what may go wrong.
+    """Return about how many questions rule out that any run leads the leader by more than the margin."""
+    # Each pair with the leader gets an equal share of the error.
     error = rules.error / max(len(known.lead) - 1, 1)
     return max(questions_until(lead, deviation, rules.margin, error, known.unit), known.questions)
 
 
 def questions_until(lead: Floats, deviation: Floats, margin: float, error: float, unit: float = 1.0) -> int:
-    """Return after how many questions no limit of some differences exceeds the margin, if they stay as they are."""
+    """Return after how many questions no limit exceeds the margin, if the differences stay as they are."""
 
     def enough(units: int) -> bool:
         return bool(np.all(lead + deviation * half_width(units, error) <= margin))
@@ -288,15 +287,15 @@ def questions_until(lead: Floats, deviation: Floats, margin: float, error: float
 
 @dataclass(frozen=True)
 class Choice:
-    """How a race ended.
+    """The end of a race.
 
     Attributes:
         looks: block by block.
         chosen: the run.
-        bound: the most that choosing it may lose against any run; NaN where too little was asked to say.
+        bound: largest loss of the choice against any run; NaN if too little was asked.
         may_be_best: which runs may be the best, shape (R,).
-        stopped: whether the race showed that the loss is at most the margin; else money or questions ended.
-        low, high: the limits of how far each run left lies behind the chosen one, NaN for the others, shape (R,).
+        stopped: whether the race showed that the loss is at most the margin; otherwise money or questions ended.
+        low, high: limits of how far each remaining run is behind the chosen one, NaN for the others, shape (R,).
     """
 
     looks: tuple[Look, ...]
@@ -314,7 +313,7 @@ class Choice:
 
     @property
     def dropped(self) -> dict[int, Dropped]:
-        """Which runs dropped out, in the order in which they did."""
+        """The runs that dropped out, in order."""
         every = (gone for shown in self.looks for gone in shown.dropped)
         return {gone.run: gone for gone in every}
 
@@ -325,7 +324,7 @@ def stops(shown: Look, rules: RaceRules) -> bool:
 
 
 def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> Choice:
-    """Return how a race ended that stopped, or had no more money or questions.
+    """Return the end of a race that stopped, or that ran out of money or questions.
 
     Raises:
         UsageError: no block was answered.
@@ -348,7 +347,7 @@ def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> 
     size, _ = asked.sizes()
     if len(size) < LEAST:
         return replace(reached, bound=math.nan)
-    # Rejected runs stay rejected: what the race spent on that is half of what may go wrong.
+    # Rejected runs stay rejected: the race spent half of the error on that.
     left = np.flatnonzero(last.left)
     best = compared_with_best(
         asked.quality[left],
@@ -370,8 +369,8 @@ class Order:
     """Questions in the order in which a race asks them.
 
     Attributes:
-        places: of the questions, groups side by side, shape (Q,).
-        ends: after how many of them each block ends.
+        places: of the questions, grouped ones side by side, shape (Q,).
+        ends: the number of questions after which each block ends.
     """
 
     places: Ints
@@ -379,7 +378,7 @@ class Order:
 
 
 def random_order(questions: int, seed: int, groups: Ints | None = None) -> Order:
-    """Return questions in random order, in blocks of at least `BLOCK` that hold groups whole."""
+    """Return questions in random order, in blocks of at least `BLOCK` that keep groups whole."""
     present, unit = np.unique(np.arange(questions) if groups is None else groups, return_inverse=True)
     shuffled = np.random.default_rng(seed).permutation(len(present))
     rank = np.argsort(shuffled)[unit]
@@ -394,13 +393,13 @@ def random_order(questions: int, seed: int, groups: Ints | None = None) -> Order
 
 
 def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: float = math.inf) -> Choice:
-    """Play a race on answers that are all there, with at most so many answers asked."""
+    """Simulate a race on known answers, asking at most this many."""
     runs = len(answered.quality)
     left = np.ones(runs, np.bool_)
     looks: list[Look] = []
     answers = before = 0
     for known in limits(answered, ends, rules.error / max(runs - 1, 1)):
-        # Only the runs left are asked.
+        # Only the remaining runs are asked.
         answers += int(left.sum()) * (known.questions - before)
         if answers > most:
             break
@@ -413,18 +412,18 @@ def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: floa
 
 @dataclass(frozen=True)
 class Replay:
-    """What a race would have done on answers that are there, in one order and in many.
+    """What a race would have done on known answers, in one order and in many.
 
     Attributes:
-        choice: in the order of the seed.
+        choice: the choice in the order of the seed.
         best: the run that answers best over all questions.
         questions: how many there are.
-        orders: in how many random orders it was played.
-        within: in how many of these the chosen run was within the margin of the best over all questions.
-        stopped: in how many it stopped before questions ended.
-        broken: in how many it lost more than its bound said.
-        answers: the share of all answers that it asked for, of each order, shape (orders,).
-        bounds: the most that each order's choice may lose by its own account, shape (orders,).
+        orders: number of random orders simulated.
+        within: number of orders whose chosen run was within the margin of the best over all questions.
+        stopped: number of orders that stopped before questions ended.
+        broken: number of orders whose loss exceeded their bound.
+        answers: share of all answers that each order asked for, shape (orders,).
+        bounds: each order's own bound on its loss, shape (orders,).
     """
 
     choice: Choice
@@ -439,9 +438,9 @@ class Replay:
 
 
 def replay(answered: RunAnswers, rules: RaceRules, orders: int = 200) -> Replay:
-    """Play a race on answers that are there, in the order of the seed and in random ones; all of them are the truth."""
+    """Simulate a race on known answers, in the order of the seed and in random ones; all answers are the truth."""
     runs, questions = answered.quality.shape
-    # All answers are the truth that each order is held against.
+    # All answers together are the truth for each order.
     means = known_means(answered.quality)
     choices = []
     for seed in range(orders + 1):

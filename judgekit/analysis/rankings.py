@@ -40,8 +40,8 @@ def over_runs(
 ) -> Floats:
     """Return coefficients of series over runs, shape (C, ...), NaN where a series is constant.
 
-    ``names`` are the first C of `COEFFICIENTS`. Where ``there`` is False a run is left out; both series hold the mean
-    of their other runs in its place, see `over_present`.
+    ``names`` are the first C of `COEFFICIENTS`. Runs with ``there`` False are left out; both series then hold the mean
+    of their other runs, see `over_present`.
     """
     return _over_runs(scores, quality, _signs_of(scores, there), _signs_of(quality, there), names)
 
@@ -63,10 +63,10 @@ def _over_runs(scores: Floats, quality: Floats, x: Signs, y: Signs, names: Seque
 
 
 def over_present(values: Floats, there: Bools) -> Floats:
-    """Return values of shape (R, n), those that are not there replaced by the mean of the query's others.
+    """Return values of shape (R, n) with absent ones replaced by the mean of the query's others.
 
-    If this is done to scores and quality alike, a run that is not there deviates from the mean in neither, and so adds
-    nothing to any sum of products of deviations: the other runs are compared as if it did not exist.
+    If scores and quality are both treated so, an absent run does not deviate from the mean in either and adds nothing
+    to sums of products: the other runs are compared as if it did not exist.
     """
     present = np.maximum(there.sum(axis=0), 1)
     mean = np.where(there, values, 0).sum(axis=0) / present
@@ -84,8 +84,8 @@ def _signs_of(values: Floats, there: Bools | None) -> Signs:
 def tau_ap(scores: Floats, quality: Floats) -> float:
     """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality.
 
-    A run of equal score stands in each place of its group as often, with half of the others of the group rightly above
-    it; a run of equal quality above another one is half right.
+    Runs of equal score share the places of their group equally, with half of the group above each; a run above one of
+    equal quality counts as half right.
     """
     better = _compared(quality)
     higher = _compared(scores)
@@ -102,14 +102,14 @@ def tau_ap(scores: Floats, quality: Floats) -> float:
 
 
 def _compared(values: Floats) -> Floats:
-    """Return, by run, which runs have a higher value (1), an equal (0) or a lower one (-1): shape (R, R)."""
+    """Return which runs have a higher (1), equal (0) or lower (-1) value than each run, shape (R, R)."""
     apart = values - values[:, None]
     edge = _TIE * np.abs(values).max(initial=0)
     return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float64))
 
 
 def _mid_ranks(apart: Signs, size: int) -> Floats:
-    """Return the centred mid-rank of each run: half of how many it is above, less how many it is below."""
+    """Return each run's centred mid-rank: half of (the number of runs below it minus the number above it)."""
     first, second = pairs(size)
     each = np.eye(size, dtype=np.float32)
     return np.asarray(apart @ (each[first] - each[second]), dtype=np.float64) / 2
@@ -118,7 +118,7 @@ def _mid_ranks(apart: Signs, size: int) -> Floats:
 def within_queries(
     scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS, there: Bools | None = None
 ) -> Floats:
-    """Return, per query, the coefficients over runs, or over those that are there: shape (C, Q)."""
+    """Return the coefficients over (present) runs per query, shape (C, Q)."""
     queries = scores.shape[1]
     # As many queries at a time as keep the differences of all pairs of runs small.
     blocks = max(queries * len(pairs(len(scores))[0]) // _DIFFERENCES, 1)
@@ -134,7 +134,7 @@ def _within_queries(scores: Floats, quality: Floats, names: Sequence[str], there
     """Return the coefficients over runs of some queries, whose scores and quality are of shape (Q, R)."""
     answers = _signs_of(quality, there)
     out = _over_runs(scores, quality, _signs_of(scores, there), answers, names)
-    # Where answers differ and scores do not, the scores are a coin flip there.
+    # If answers differ and scores do not, the scores are a coin flip.
     silent = np.isnan(out[0]) & answers.any(axis=-1)
     out[0, silent] = 0.5
     out[1:, silent] = 0

@@ -1,9 +1,9 @@
-"""Rows as questions: a question that stands in several rows is one, with the mean of its scores and answers.
+"""Rows as questions: several rows of one question count as one, with the mean of its scores and answers.
 
 Rows of one question are samples of it: its quality is their mean, and the unit of counting and resampling stays the
-question. Where all questions have equally many rows each becomes a single row, so that copies of a table change
-nothing. Else a question keeps rows in proportion, all with its mean, that are resampled together: a question that users
-ask often weighs more in a mean, and is still one piece of evidence.
+question. If all questions have equally many rows, each becomes a single row, so that copies of a table change nothing.
+Otherwise a question keeps rows in proportion, all with its mean and resampled together: a frequent question weighs more
+in a mean, but is still one piece of evidence.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from judgekit.data.tables import ALL, SAMPLES, Status
 from judgekit.errors import DataError
 
 _KEYS: Final = ("labeling", "run", "measure", "depth", "model", "metric", "mode")
-"""What tells the values of one question apart."""
+"""The columns that tell a question's values apart."""
 
 
 @dataclass(frozen=True)
 class QuestionRows:
-    """The rows of a comparison, and what stands for each question.
+    """The rows of a comparison, and those that stand for each question.
 
     Attributes:
-        question: by query id the id of its question; empty where no question has two rows.
-        kept: by question the rows that stand for it, in order.
+        question: the id of each row's question, by query id; empty if no question has two rows.
+        kept: the rows that stand for each question, in order.
     """
 
     question: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class QuestionRows:
 
     @classmethod
     def of(cls, questions: Mapping[str, str], ids: Iterable[str]) -> QuestionRows:
-        """Return what stands for the questions of some rows; a row that is not named is a question of its own."""
+        """Return the rows' questions; a row that is not named is its own question."""
         rows: dict[str, list[str]] = {}
         question: dict[str, str] = {}
         for query_id in sorted(set(ids)):
@@ -76,7 +76,7 @@ class QuestionRows:
         bounded = "low" in table.columns and "high" in table.columns
         names = ["value"]
         if bounded:
-            # What is known is its own bound; what is neither known nor bounded says nothing.
+            # A known value is its own bound; a value that is neither known nor bounded says nothing.
             known = table["value"].notna()
             table = table.assign(low=table["low"].mask(known, table["value"]))
             table = table.assign(high=table["high"].mask(known, table["value"]))
@@ -84,7 +84,7 @@ class QuestionRows:
             names += ["low", "high"]
         groups = table.groupby(keys, sort=False, dropna=False)
         means, least, most = groups[names].mean(), groups[names].min(), groups[names].max()
-        # The mean of equal values is that value, and not one that differs in its last digit.
+        # The mean of equal values is exactly that value, without rounding.
         merged = means.where(least != most, least)
         if bounded:
             merged.loc[groups["open"].any(), "value"] = np.nan
@@ -95,7 +95,7 @@ class QuestionRows:
         return self._standing(merged.reset_index())
 
     def _standing(self, by_question: pd.DataFrame) -> pd.DataFrame:
-        """Return a table by question with a row for each that stands for it."""
+        """Return a table by question with a row for each row that stands for it."""
         ids = by_question["query_id"].map(lambda name: list(self.kept.get(name, (name,))))
         table = by_question.assign(query_id=ids).explode("query_id", ignore_index=True)
         return table.astype({"query_id": by_question["query_id"].dtype})
@@ -113,10 +113,10 @@ class QuestionRows:
         return {*self.standing(query_id for query_id, own in kinds.items() if own == kind)}
 
     def units(self, ids: Collection[str], groups: Mapping[str, str] | None) -> list[str] | None:
-        """Return the unit of each row that stands for a question, by name; None where each stands alone."""
+        """Return the unit of each row that stands for a question, by name; None if each stands alone."""
         if groups is None and not self.uneven:
             return None
-        # All rows of a question join their groups, those that stand for it or not.
+        # All rows of a question join their groups, even those that do not stand for it.
         everything = {**{query_id: query_id for query_id in ids}, **self.question}
         unit = joined(everything, groups or {})
         return [unit[query_id] for query_id in ids]

@@ -1,8 +1,7 @@
-"""The one resample matrix, and the intervals made from what it yields.
+"""The resample matrix, and the intervals made with it.
 
 Every statistic of a comparison is worked out on the same resamples of the queries, so that differences between
-labelings, measures and models are paired. Which method is used where was chosen by measured coverage, see
-`judgekit.analysis.levels`.
+labelings, measures and models are paired. Methods were chosen by measured coverage, see `judgekit.analysis.levels`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from judgekit.errors import UsageError
 _EQUAL: Final = 1e-9
 
 UNDEFINED_SHARE: Final = 0.05
-"""With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
+"""If a coefficient is undefined on a larger share of resamples, its interval is undefined, too."""
 
 
 def percent(confidence: float) -> str:
@@ -29,8 +28,7 @@ def percent(confidence: float) -> str:
 
 def resample_matrix(queries: int, resamples: int, seed: int, groups: Ints | None = None) -> Floats:
     """Return how often each query is in each bootstrap resample, shape (queries, resamples)."""
-    # Row i belongs to the i-th query in ascending order of id, so the result depends on the seed and the set of queries
-    # only.
+    # Row i belongs to the i-th query by id, so the result depends only on the seed and the set of queries.
     if resamples < 100:
         raise UsageError(f"resamples must be at least 100, for an interval, not {resamples}")
     if groups is not None:
@@ -59,12 +57,12 @@ class Interval(NamedTuple):
 
 
 def unseen(units: float, reach: float = 1.0, *, one_sided: bool = False) -> float:
-    """Return what units that nobody has seen add to the variance of a mean over so many.
+    """Return what unseen units add to the variance of a mean over this many.
 
     ``reach`` is how far from the mean a unit may lie.
     """
-    # Where a difference occurs in 2 of n units, all n are equal in one sample of seven, and their spread is 0. With the
-    # square of one unseen unit coverage falls to .86 (one-sided bounds: .82), with these it stays above .93.
+    # If a difference occurs in 2 of n units, one sample of seven shows none, with a spread of 0. With one unseen unit,
+    # coverage falls to .86 (one-sided bounds: .82); with these it stays above .93.
     return (4 if one_sided else 2) * (reach / units) ** 2
 
 
@@ -82,10 +80,10 @@ def spread(draws: Floats, n: int) -> Floats:
 
 
 def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.NDArray[np.int64]) -> Floats:
-    """Return how many standard errors statistics may lie from their truth, for all of them to do so at a confidence.
+    """Return how many standard errors statistics may lie from the truth, so that all do at a confidence.
 
-    ``moved`` says how far each lies from its value in every resample, shape (S, B). The bound is as far out on
-    Student's t as the largest of their distances is on the normal distribution.
+    ``moved`` is how far each moved in every resample, shape (S, B). The largest distance is widened from the normal
+    distribution to Student's t.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -98,12 +96,10 @@ def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.ND
 def interval(value: float, draws: Floats, level: float, method: str, n: int) -> Interval:
     """Return the interval of an estimate over n queries from its resampled values, shape (B,), NaN where undefined.
 
-    The methods are ``percentile``, the central quantiles of the draws, and two that are made of the bootstrap standard
-    error on a scale on which estimates spread evenly: ``t``, as it is, and ``fisher-t``, Fisher's z for coefficients in
-    [-1, 1], where +-1 is cut at 1 - 1/n^2. All are widened to hold the value.
-
-    Where all resamples say the same the queries show no spread: a coefficient keeps that of unseen queries, on which it
-    is the opposite, and anything else has no interval.
+    The methods are ``percentile``, the central quantiles of the draws, and two that use the bootstrap standard error on
+    a scale with even spread: ``t``, as it is, and ``fisher-t``, Fisher's z for coefficients in [-1, 1], with +-1 cut at
+    1 - 1/n^2. All are widened to hold the value. If all resamples are equal, the queries show no spread: a coefficient
+    keeps that of unseen queries with the opposite value, and anything else has no interval.
     """
     defined = draws[np.isfinite(draws)]
     differ = not len(defined) or np.ptp(defined) > _EQUAL

@@ -1,9 +1,9 @@
-"""Whether labels are worth buying beside what costs nothing.
+"""Whether labels are worth buying, given free rivals.
 
 Of the paid labelings that may be kept, the one with the largest r is bought only if its r lies more than one paired
 standard error above that of every free rival: a free labeling that may be kept, too, or a control such as the runs' own
 ranks. Otherwise the free labeling with the largest r is kept. If only a control stands in the way, nothing need be
-bought yet. A control is never kept: it praises what the runs have in common, and cannot label a run that differs from
+bought yet. A control is never kept: it rewards what the runs have in common, and cannot label a run that differs from
 them. Below six runs it stops no purchase, since its r is then too uncertain to save anything.
 """
 
@@ -27,12 +27,12 @@ LEAST_RUNS: Final = 6
 
 @dataclass(frozen=True)
 class Keeping:
-    """Which labeling to keep, and what it was held against.
+    """Which labeling to keep, and its rivals.
 
     Attributes:
-        kept: the labeling to keep; None where none is shown to be useful, or none need be bought.
-        paid: the paid labeling with the largest r that may be kept; None where all of these are free.
-        rival: of the free labelings and controls that it was held against the one with the largest r.
+        kept: the labeling to keep; None if none is shown to be useful, or none need be bought.
+        paid: the paid labeling with the largest r that may be kept; None if all of them are free.
+        rival: its free rival (labeling or control) with the largest r.
         stopped: whether a rival follows about as closely, so that the paid labeling need not be bought.
     """
 
@@ -43,7 +43,7 @@ class Keeping:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing need be bought, since only a control stands in the way."""
+        """Whether nothing need be bought because of a control alone."""
         return self.stopped and self.kept is None
 
 
@@ -79,7 +79,7 @@ def verdict(
 
 
 def is_free(name: str, need: Needs | None, costs: pd.DataFrame, money: Money) -> bool:
-    """Return whether labels are known to cost nothing: they exist, or no model and nobody is asked for them.
+    """Return whether labels are known to cost nothing: they exist, or neither a model nor people make them.
 
     Reference answers are left out: later runs answer questions that have them.
     """

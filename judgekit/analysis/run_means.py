@@ -33,12 +33,12 @@ class RunMeans:
     confidence: float = 0.95
 
     def lead(self, first: int, second: int) -> Ranged:
-        """Return by how much a run is better than another one, with its interval."""
-        # The mean of fewer units decides how surely the two are told apart.
+        """Return a run's lead over another one, with its interval."""
+        # The mean over fewer units limits the confidence.
         units = int(min(self.units[first], self.units[second]))
         half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
         value = float(self.means[first] - self.means[second])
-        # No run is better by more than all there is.
+        # No lead exceeds the whole scale.
         return Ranged(value, max(value - half, min(-1.0, value)), min(value + half, max(1.0, value)))
 
     @property
@@ -52,9 +52,9 @@ class RunMeans:
         return sorted(range(len(self.runs)), key=lambda run: -float(self.means[run]))
 
     def lead_of_first(self, kind: str, before: str, qualifies: str, *, decides: bool) -> Claim:
-        """Return the claim that the best run leads the next one, its sentence behind some words.
+        """Return the claim that the best run leads the next one, its sentence after ``before``.
 
-        If these means are what ``decides``, claims on the runs bound the same lead: the sentence says why these differ.
+        If these means ``decides``, claims on the runs bound the same lead, and the sentence says why the bounds differ.
         """
         first, second, *_ = self.order
         lead = self.lead(first, second)

@@ -1,10 +1,10 @@
-"""Several answers to a question: their mean is its quality, and their spread says how much of a difference is chance.
+"""Several answers to a question: their mean is its quality, and their spread shows how much of a difference is chance.
 
 Of the variance of a *difference of two runs* the share w is chance between answers to the same question: the mean over
 pairs of runs of (s_i^2 + s_j^2) / var(D), with s^2 the variance of single answers within a question, and D the
-difference of two single answers. It is of differences, since what makes a question hard for both runs cancels in them.
-m answers each are then worth 1 / (1 - w (1 - 1/m)) as many questions (W. G. Cochran, Sampling Techniques, 1977, chapter
-10: two-stage samples).
+difference of two single answers. Differences are used because a question's difficulty cancels in them. m answers each
+are then worth 1 / (1 - w (1 - 1/m)) as many questions (W. G. Cochran, Sampling Techniques, 1977, chapter 10: two-stage
+samples).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from judgekit.data.tables import SAMPLES
 from judgekit.rules import Rules
 
 LEAST: Final = 50
-"""Questions with two answers of both runs below which the share has no number: it would be too rough."""
+"""With fewer questions answered twice by both runs, the share is too rough to report."""
 _KEYS: Final = ("labeling", "run", "measure", "depth", "model", "metric", "mode", "query_id")
 
 
@@ -35,8 +35,8 @@ class Sampled:
 
     Attributes:
         answers: the mean number of answers of a run to a question.
-        questions: on how many questions all runs have two answers or more.
-        share: what of the variance of a difference of two runs is chance between answers; NaN where that is not known.
+        questions: number of questions with two or more answers of all runs.
+        share: share of the variance of a difference of two runs that is chance between answers; NaN if unknown.
     """
 
     answers: float
@@ -45,7 +45,7 @@ class Sampled:
 
     @property
     def worth(self) -> float:
-        """How many further questions such answers are worth, as a share of the questions."""
+        """The number of further questions that such answers are worth, as a share of the questions."""
         return worth(self.share.value, self.answers)
 
     @property
@@ -55,32 +55,32 @@ class Sampled:
 
 
 def narrowing(share: float, answers: float) -> float:
-    """Return the variance of a mean difference with so many answers to a question, over that with one.
+    """Return the variance of a mean difference with several answers to a question, relative to one answer.
 
     Args:
-        share: of the variance of a difference of two single answers, what is chance between answers; 0 to 1.
-        answers: to each question, by each run.
+        share: share of the variance of a difference of two single answers that is chance; 0 to 1.
+        answers: number of answers of each run to each question.
     """
     return 1 - share * (1 - 1 / answers)
 
 
 def worth(share: float, answers: float) -> float:
-    """Return how many further questions so many answers to each are worth, as a share of the questions."""
+    """Return how many further questions several answers to each are worth, as a share of the questions."""
     return 1 / narrowing(share, answers) - 1
 
 
 def column_of(table: pd.DataFrame) -> str | None:
-    """Return the column that tells several answers to a question apart; None where there is none."""
+    """Return the column that numbers several answers to a question, or None."""
     return next((name for name in SAMPLES if name in table.columns), None)
 
 
 def means_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a row for each run and question: the mean of the samples that it has."""
+    """Return a table with a row for each run and question, with the mean of its samples."""
     column = column_of(table)
     if column is None:
         return table
     keys = [name for name in _KEYS if name in table.columns]
-    # Two rows of one sample stay two: the mean would hide that a file was read twice.
+    # Two rows of one sample stay apart: a mean would hide that a file was read twice.
     twice = table.duplicated([*keys, column], keep=False)
     groups = table.groupby(keys, dropna=False, sort=False)
     means = {name: groups[name].transform("mean") for name in ("value", "low", "high") if name in table.columns}
@@ -90,7 +90,7 @@ def means_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sampled(rows: pd.DataFrame, runs: Sequence[str], questions: Mapping[str, str], rules: Rules) -> Sampled | None:
-    """Return what the spread of several answers says; None where each question has one.
+    """Return the analysis of several answers to a question; None if each question has one.
 
     Args:
         rows: ``run, query_id, value``, a row for each answer.
@@ -132,7 +132,7 @@ def _share(of_runs: Sequence[Floats], drawn: np.ndarray[tuple[int, int], np.dtyp
 
 
 def claims(found: Sampled, line: str, rank: int) -> Iterator[Claim]:
-    """Yield how many answers a question has, how much of a difference is chance, and what the answers are worth."""
+    """Yield the number of answers per question, the share of chance in differences, and the worth of the answers."""
     count = f"{found.answers:.1f}".removesuffix(".0")
     said = f"{count} answers a question: their mean counts"
     share = found.share

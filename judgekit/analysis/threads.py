@@ -12,9 +12,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def one_thread(function: Function) -> Function:
-    """Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
+    """Decorate a function so that BLAS uses one thread in it.
 
-    It is also faster here, for its matrices are small.
+    The last digits of a product depend on the number of threads. It is also faster for small matrices.
     """
 
     @wraps(function)

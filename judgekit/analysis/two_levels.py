@@ -1,8 +1,8 @@
 """One sentence between two levels: which labeling leads over questions, and which between runs.
 
 Over questions, within each run, Kendall's tau-b says whether labels know which questions go well (Table 1 of the eRAG
-paper). Between runs, r says whether they know which run does better on a question. r decides; where another labeling
-leads by tau, readers of both tables are told which of two cases it is.
+paper). Between runs, r says whether they know which run does better on a question. r decides; if another labeling leads
+by tau, this says which of the two cases it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judgekit.analysis.wording import correlation, ranged
 
 def two_levels(case: Case) -> Iterator[Claim]:
     """Yield that another labeling leads over questions than between runs, and whether the latter lead is shown."""
-    # Of a labeling some scores of which nothing bounds nothing is claimed, nor in comparison with it.
+    # Nothing is claimed about a labeling with unbounded scores, nor in comparison with it.
     bounded = [follower for follower in case.followers if follower.name not in case.panel.unbounded]
     followers = {follower.name: follower for follower in bounded}
     taus = {
@@ -34,7 +34,7 @@ def two_levels(case: Case) -> Iterator[Claim]:
         return
     over = max(taus, key=lambda name: (taus[name], name))
     between = bounded[0].name
-    # Equal taus lead nothing.
+    # With equal taus, neither leads.
     if between not in taus or taus[over] <= taus[between]:
         return
     twin = next((series for series in case.controls(FIND_QUESTIONS) if series.name == TWIN + over), None)
@@ -55,11 +55,11 @@ def two_levels(case: Case) -> Iterator[Claim]:
     else:
         then = f"Between runs {between} has the larger r ({lead}), a lead that is not shown"
     said = f"{first} ({beside}). {then}."
-    # What is not shown advises nothing: it is a further finding.
+    # A finding that is not shown gives no advice: it is a further finding.
     advises = shown and useful
     stands = KEEP if advises else ""
     yield Claim("levels", said, over, between, value=taus[over], shown=advises, qualifies=stands, rank=7)
 
 
 ON_BOTH_LEVELS: Final = (two_levels,)
-"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""
+"""The functions that `decision` calls for claims, in order; a new finding is one more function."""

@@ -1,8 +1,8 @@
-"""Ratings of one run for each question, as live traffic gives them: runs compared by the difference of their means.
+"""Ratings of one run per question, as in live traffic: runs are compared by the difference of their means.
 
-Each rating is about the one run that a user was shown. Where that run was drawn at random, the difference of two runs'
-means is unbiased; its variance is that of two samples, with the ratings of a user or session summed first, and with
-unseen ratings on either side by which a run wins everything:
+Each rating is about the one run that a user was shown. If that run was drawn at random, the difference of two runs'
+means is unbiased. Its variance is that of two samples, with the ratings of a user or session summed first, and with
+unseen ratings on both sides that win everything:
 
     variance = sum over clusters (sum of deviations / n_i of run i  -  sum of deviations / n_j of run j)^2 C / (C - 1)
                + (2 / C_i)^2 + (2 / C_j)^2,          t with the smaller number of clusters - 1 degrees of freedom
@@ -23,7 +23,7 @@ from judgekit.analysis.resampling import unseen
 from judgekit.analysis.run_means import RunMeans
 
 LEAST: Final = 5
-"""Ratings (or users) of a run below which its mean is described only."""
+"""With fewer ratings (or users), a run's mean is only described."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class UnpairedRatings(RunMeans):
 
     Attributes:
         counts: ratings by run, shape (R,).
-        clusters: users or sessions (or ratings) in all; one that rated several runs counts once.
+        clusters: number of users or sessions (or ratings); one that rated several runs counts once.
         random: whether the run of each rating was drawn at random.
         cluster: the column with users or sessions, "" if there is none.
     """
@@ -44,7 +44,7 @@ class UnpairedRatings(RunMeans):
 
     @property
     def claimable(self) -> bool:
-        """Whether anything can be claimed: runs were drawn at random, and each has ratings enough."""
+        """Whether claims are possible: runs were drawn at random, and each has enough ratings."""
         return self.random and bool((self.units >= LEAST).all())
 
 
@@ -55,11 +55,11 @@ def is_unpaired(ratings: pd.DataFrame) -> bool:
 
 
 def one_value(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Return ratings with one row for each answer: the mean of those that it has, whatever the order of the rows."""
+    """Return ratings with one row per answer, the mean of its ratings in whatever order they come."""
     names = ("run", "depth", "model", "metric", "mode", "query_id")
     keys = [name for name in names if name in ratings.columns]
     means = ratings.groupby(keys, dropna=False, sort=False)["value"].transform("mean")
-    # A user who left the thumb blank takes nothing from the rating of another.
+    # A user's blank thumb does not lower another user's rating.
     rated_first = np.argsort(ratings["value"].isna().to_numpy(), kind="stable")
     return ratings.assign(value=means).iloc[rated_first].drop_duplicates(keys, ignore_index=True)
 
@@ -72,7 +72,7 @@ def unpaired_ratings(
     Args:
         ratings: rows ``run, query_id, value`` on 0 to 1, with the column ``cluster`` if that is named.
         runs: names, in the order of the result.
-        cluster: column of users or sessions, whose ratings go together.
+        cluster: column of users or sessions, whose ratings are summed.
         random: whether the run of each rating was drawn at random.
         confidence: of the intervals.
     """
@@ -91,15 +91,15 @@ def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints)
     counts = np.bincount(run, minlength=size).astype(np.float64)
     some = np.maximum(counts, 1)
     means = np.bincount(run, value, size) / some
-    # A user who is easily pleased rates every run high: ratings of one user are summed first.
-    # The share of each cluster in the error of each run's mean, shape (R, C).
+    # Easily pleased users rate every run high, so ratings of one user are summed first. Each cluster's share in the
+    # error of each run's mean, shape (R, C).
     cell, cells = run * groups + group, size * groups
     sums = np.bincount(cell, value - means[run], cells).reshape(size, groups)
     shares = sums / some[:, None]
     present = np.bincount(cell, minlength=cells).reshape(size, groups) > 0
     units = present.sum(axis=1)
     gaps = shares[:, None] - shares
-    # A user who rated both runs is one cluster of their difference.
+    # A user who rated both runs is one cluster in their difference.
     both = (present[:, None] | present).sum(axis=2)
     variance = (gaps**2).sum(axis=2) * both / np.maximum(both - 1, 1)
     floor = np.array([unseen(max(each, 1.0), one_sided=True) for each in units.tolist()])
@@ -110,7 +110,7 @@ def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints)
 
 
 def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
-    """Yield what such ratings say of the runs, and what they cannot."""
+    """Yield what such ratings can and cannot say about the runs."""
     means = []
     for run in found.order:
         means.append(f"{found.runs[run]} {100 * found.means[run]:.1f} points ({int(found.counts[run]):,} ratings)")

@@ -1,4 +1,4 @@
-"""Whether labels that need no reference answers follow the answers about as closely as those that need them."""
+"""Whether labels without reference answers follow the answers about as closely as labels that need them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WITHOUT_REFERENCES: Final = "without references"
 
 
 def without_references(case: Case) -> Iterator[Claim]:
-    """Yield it for each labeling that takes the model's own answers in the place of references."""
+    """Yield a claim for each labeling that uses the model's own answers instead of references."""
     for own in case.followers:
         need = case.background.needs.get(own.name)
         if need is None or not need.own_answers:
@@ -25,7 +25,7 @@ def without_references(case: Case) -> Iterator[Claim]:
 
 
 def _twin(case: Case, own: Follower) -> Follower | None:
-    """Return the best labeling of the same LLM and prompt that needs references; None where there is none."""
+    """Return the best labeling of the same LLM and prompt that needs references, or None."""
     needs = case.background.needs
     mine = needs[own.name]
     twins = []
@@ -39,7 +39,7 @@ def _twin(case: Case, own: Follower) -> Follower | None:
 
 
 def _compared(case: Case, own: Follower, given: Follower) -> Claim:
-    # The bound holds for all labelings together, as that of labels to keep does.
+    # The bound holds for all labelings together, as for the labels to keep.
     leads = case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers])
     ahead = own.r.value > given.r.value
     first, second = (own, given) if ahead else (given, own)
@@ -64,4 +64,4 @@ def _compared(case: Case, own: Follower, given: Follower) -> Claim:
 
 
 ON_REFERENCES: Final = (without_references,)
-"""What `decision` asks for claims."""
+"""The functions that `decision` calls for claims."""

@@ -1,4 +1,4 @@
-"""Numbers and names in sentences: each is written in one way, and a number comes with its interval."""
+"""Numbers and names in sentences: each has one spelling, and numbers come with their intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SMALL: Final = (
 
 
 class Ranged(NamedTuple):
-    """A number with its interval; NaN where it has none."""
+    """A number with its interval, or NaN."""
 
     value: float
     low: float = math.nan
@@ -37,7 +37,7 @@ UNKNOWN: Final = Ranged(math.nan)
 def points(quality: float) -> str:
     """Return a difference of quality in points, without the unit."""
     text = f"{100 * quality:.1f}"
-    # A loss that rounds to nothing is no loss of nothing.
+    # A loss that rounds to 0 is not a loss of 0.
     return "0.0" if text == "-0.0" else text
 
 
@@ -48,7 +48,7 @@ def correlation(value: float) -> str:
 
 
 def times(share: float) -> str:
-    """Return how many times in 100."""
+    """Return a share as times in 100."""
     return f"{100 * share:.0f}"
 
 
@@ -59,7 +59,7 @@ UNBOUNDED: Final = "no interval: missing scores have no bounds"
 
 def ranged(number: Ranged, written: Callable[[float], str], unit: str = "", *, without: str = FEW_DIFFER) -> str:
     """Return a number with its interval: ``2.6 points (0.5 to 4.7)``; ``without`` says why it has none."""
-    # A number never stands alone.
+    # A number never appears without its interval.
     if math.isnan(number.low):
         return f"{written(number.value)}{unit} ({without})"
     return f"{written(number.value)}{unit} ({written(number.low)} to {written(number.high)})"
@@ -91,7 +91,7 @@ def counted(number: int) -> str:
 
 def rounded(number: float, *, down: bool = False) -> int:
     """Return a number with two significant digits, rounded up by default."""
-    # What is needed at most is rounded up, and what is saved down.
+    # Upper limits are rounded up, savings down.
     unit: int = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
     return (math.floor(number / unit) if down else math.ceil(number / unit)) * unit
 

@@ -1,9 +1,9 @@
-"""Prompts, and what a reply to one says."""
+"""Prompts, and reading the replies to them."""
 
 from typing import Final
 
 ANSWER_PROMPT: Final = "answer-short"
-"""The prompt by which questions are answered, unless another is named."""
+"""The default prompt for answers."""
 
 ANSWER_METRICS: Final = ("em", "f1")
-"""The metrics by which answers are rated, unless others are named."""
+"""The default metrics for answers."""

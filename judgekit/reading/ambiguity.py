@@ -1,8 +1,8 @@
-"""What stands beside a verdict and may take it back.
+"""Texts beside a verdict that may retract it.
 
-A wrong label that looks right is worse than a missing one, so a doubtful text leaves the verdict unread and the model
-is asked once more, for the verdict alone. Reasons speak of the passage and the question; a text that speaks of the
-reply itself, of another scale or of another grade may disown what follows, in whatever language.
+A wrong label that looks right is worse than a missing one, so after a doubtful text the verdict stays unread and the
+model is asked once more, for the verdict only. Reasons are about the passage and the question; a text about the reply
+itself, another scale or another grade may retract what follows, in any language.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INVISIBLE: Final = (
 QUOTES: Final = '"“”„«»「」'
 STOPS: Final = (".", "!", "。")
 MASK: Final = "▒"
-"""What stands for a span that repeats what the model was shown."""
+"""The placeholder for a span that repeats the prompt."""
 
 _MARKUP: Final = "*_`'‘’" + QUOTES + INVISIBLE
 BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + INVISIBLE
@@ -35,7 +35,7 @@ _I: Final = (
     rf"|do(?:n['’]t| not)|also|only|clearly) )?{_READS}\b)\w+"
     rf"|i['’](?!(?:ll|d|ve) {_READS}\b|m looking\b)\w+"
 )
-"""The writer, but for what a reader does."""
+"""The writer, except in what a reader does."""
 
 _OF_ITSELF: Final = re.compile(
     r"\b(?:json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|relevance|scales?|skala|escala"
@@ -47,7 +47,7 @@ _OF_ITSELF: Final = re.compile(
     r"|apolog\w+|oops|correct(?:ion|ing)|misread|not (?:be|mean|mine|my|true|right|valid|really)"
     rf"|{_I}|my)\b|[★☆⭐👍👎]|(?<!\S)/s\b"
 )
-"""Words by which a text speaks of itself, or of what is made of it."""
+"""Words with which a text is about itself, or about its use."""
 
 _FEW: Final = r"(?:\d\b(?![.,]\d|\s?[^\W\d_]|%|°)|(?:zero|one|two|three)\b(?! of\b| [a-z]))"
 _RETRACTED: Final = re.compile(
@@ -69,9 +69,9 @@ _RETRACTED: Final = re.compile(
     r"|not (?:my|mine|really true)|(?:for|of|about|to) another passage|(?:wants?|tells?|told|asks?|asked) me"
     rf"|{_I}|my)\b|[★☆⭐👍👎]|(?<!\S)/s\b"
 )
-"""Words that take a verdict back, or speak of it, whatever else their sentence is about."""
+"""Words that retract a verdict or are about it, whatever else the sentence says."""
 
-# The content of a passage may well have these words, so in a plain reason about it they mean nothing.
+# Passages may well contain these words, so they mean nothing in a plain reason about the passage.
 _MAYBE: Final = re.compile(
     r"\b(?:lines?|fields?|labels?|marks?|points?(?! to| out)|judge?(?:ments?|s)?|overall|final(?:ly)?|next|below|above"
     r"|underneath|bottom|low(?:er|est)|worst|follow(?:s|ing)|previous|suppos\w+|examples?|e\.g|i\.e|rolled"
@@ -90,12 +90,12 @@ SUPPOSES: Final = re.compile(
     r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent(?:s|ed|ing)?|lie|lies|lying|last words"
     r"|(?:is|are|be|was) (?:\w+ )?(?:wrong|incorrect|false|invalid|untrue))\b"
 )
-"""Words by which the last sentence before a verdict may make it somebody else's, or a case that is not."""
+"""Words with which the last sentence before a verdict may attribute it to others, or to a hypothetical case."""
 
 _COULD_BE: Final = re.compile(
     r"^(?:\w+: )?(?:could|might|may) (?:well )?be (?:(?:an?|the) (?!yes\b|no\b|grade|score|\d)|right\b|true\b)"
 )
-"""How a sentence begins that supposes something of the passage, which needs no name: "Could be a blog"."""
+"""The beginning of a guess about the passage, without naming it: "Could be a blog"."""
 
 _DANGLING: Final = re.compile(
     r"(?:(?<!\bis)(?<!\bare)(?<!\bwas)(?<!\bwere)(?<!\bdoes)(?<!\bdo)(?<!\bdid)(?<!\bhas)(?<!\bhave)\snot"
@@ -105,18 +105,18 @@ _DANGLING: Final = re.compile(
     r"|states?|thinks?"
     r"|answers?|exactly|circumstances|ahead))$"
 )
-"""How a text ends that goes on in the verdict."""
+"""The end of a text that continues in the verdict."""
 
 _GOES_ON: Final = re.compile(
     r"(?:[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|as|to|and|or|no|that|this|than|so|gives?|gets?|says?|insists on))$"
 )
-"""The same of the first sentence of a step, which is often short: "what each is based on"."""
+"""The same for the first sentence of a step, which is often short: "what each is based on"."""
 
 _OF_GRADES: Final = re.compile(
     r"\b(?:points?|marks?|numbers?|values?|low(?:er|est)?|worst|highest|best|max(?:imum)?|percent(?:age)?|rat(?:ed|ings?)"
     r"|scor(?:es?|ed|ing)|final(?:ly)?|quot(?:e[sd]?|ing|ation)|scales?|never)\b"
 )
-"""What may speak of a grade, and says nothing of a Yes or No."""
+"""Words that may be about a grade, but not about a Yes or No."""
 
 _COUNTS: Final = re.compile(r"\b(?:numbers?|values?)\b")
 _NOTHING: Final = re.compile(r"^(?P<step>\w+: )(?:zero|nil|null)\b(?=[:;,.—–]|$)")
@@ -133,13 +133,13 @@ _LINKS: Final = (
     r"|with|would|you"
     r"|von|sur|de|di|su|van|auf|av|из|aus|stars?|points?|marks?|punkten?|per|fives?"
 )
-"""Words behind a number that are not what it counts."""
+"""Words after a number that it does not count."""
 
 _GRADE: Final = re.compile(
     rf"(?<![\da-z.,])(?:\d{{1,3}}+(?!\d|[.,]\d{{3}})(?:[.,]\d+)*+|\b(?:{_NUMBER})\b|\bone\b(?=\W*$|\.))"
     rf"(?!\?|°|[\s–-]?(?!(?:{_LINKS})\b)[^\W\d_])"
 )
-"""A number that may be a grade: it counts nothing. No scale that people grade by has numbers of more digits."""
+"""A number that may be a grade: it counts nothing. Grading scales have no numbers with more digits."""
 
 _STEMS: Final = (
     r"beispiel|bewert|beurteil|wertung|note\b|zahl\b|ziffer|skala|ignorier|unten|nächste|folgend|falsch"
@@ -180,17 +180,17 @@ _REFUSES: Final = (
 _ELSEWHERE: Final = re.compile(rf"\b(?:{_STEMS})|{_REFUSES}")
 """The same in other languages, by the stems of their words: grade, number, example, ignore, below, sorry, I cannot."""
 _ELSEWHERE_UNSPACED: Final = re.compile(_UNSPACED)
-"""The same in languages that write no blanks."""
+"""The same in languages without blanks."""
 
 
 _REASON: Final = re.compile(
     r"\b(?:passage|text|document|article|snippet|paragraph|sentence|question|answer(?:s|ed)?|reader|topic|it|there)\b"
     rf"|{MASK}"
 )
-"""What reasons speak of."""
+"""The subjects of reasons."""
 
 
-# Words that stand in any passage, so that they do not show that a sentence speaks of its topic.
+# Words of any passage, which do not show that a sentence is about its topic.
 _PLAIN_WORDS: Final = """
     able about above after again against ago also although always among and another any anything are around away
     back because been before behind being below best better between both but call called can cannot case come
@@ -224,10 +224,10 @@ def contests(
     topic: frozenset[str] = frozenset(),
     is_step: bool = False,
 ) -> bool:
-    """Whether a text in a model's own words may take back the verdict beside it, or speak of another scale or grade.
+    """Whether a text in a model's own words may retract the verdict beside it, or mean another scale or grade.
 
-    ``topic`` are the words of the question and the passages. They say nothing of the reply: "a rate of 3 percent" is
-    no grade where the question asks for the rate. Of a text that ``is_step`` the first sentence speaks of the passage.
+    ``topic`` holds the words of the question and the passages, which are not about the reply: "a rate of 3 percent" is
+    no grade if the question asks for the rate. The first sentence of a text that ``is_step`` is about the passage.
     """
     folded = " ".join(text.replace("_", " ").casefold().split())
     if " " not in folded:
@@ -259,18 +259,18 @@ def contests(
         folded = _NOTHING.sub(r"\g<step>", folded)
     if not graded:
         return False
-    # "…, so 3 out of 3" says once more what the verdict is.
+    # "…, so 3 out of 3" repeats the verdict.
     again = rf"\b(?:so|thus|hence|therefore)(?: an?)? {value}(?: out of |/){max(values.values())}\b"
     return holds(_GRADE, _COUNTED.sub("some", re.sub(again, "so", folded)), topic)
 
 
 def holds(words: re.Pattern[str], text: str, topic: frozenset[str]) -> bool:
-    """Whether a case-folded text holds words that are not all words of the topic."""
+    """Whether a case-folded text holds any word outside of the topic."""
     return any(not (topic and topic.issuperset(_WORD.findall(match[0]))) for match in words.finditer(text))
 
 
 def _is_reason(sentence: str, topic: frozenset[str]) -> bool:
-    """Whether a sentence plainly speaks of the passage, the question or their topic."""
+    """Whether a sentence is plainly about the passage, the question or their topic."""
     return _REASON.search(sentence) is not None or _names_topic(sentence, topic)
 
 
@@ -278,7 +278,7 @@ def _names_topic(text: str, topic: frozenset[str]) -> bool:
     return any(len(word) > 2 and word not in _COMMON for word in topic.intersection(_WORD.findall(text)))
 
 
-# What the second reading looks for besides, since it reads what nobody asked for.
+# Further signs for the second reading, whose texts have no requested form.
 
 _TURNS: Final = re.compile(
     r"(?:^|[.!?;:,–—…\n] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait"
@@ -295,7 +295,7 @@ _TURNS_ALONE: Final = re.compile(
     r"|false|overlook\w*|reverse|again|should|at first|initial\w*|changed?|though|me to|plus|minus|at (?:most"
     r"|best|least))\b"
 )
-"""Words that turn a verdict round in a sentence that does not speak of the passage."""
+"""Words that reverse a verdict in a sentence that is not about the passage."""
 
 HEDGES: Final = re.compile(
     r"\b(?:probably|perhaps|maybe|possibly|likely|not sure|unsure|uncertain|unclear|depend\w*|might|may be|somewhat"
@@ -306,7 +306,7 @@ HEDGES: Final = re.compile(
 _ASKS: Final = re.compile(rf"(?<!{MASK})(?<!{MASK}['\"”»])\?")
 _SENTENCES: Final = re.compile(r"(?<=[.!?;。\n])\s*")
 UNSURE: Final = re.compile(r"\b(?:low|unsure|uncertain|none|no|not)\b")
-"""How a model says that its confidence is small."""
+"""Phrases of low confidence."""
 REPORTS: Final = re.compile(
     r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they"
     r"|not(?! (?:enough|sufficient) (?:information|details?)\b| in the (?:\w+ )?(?:passage|text)\b))\b"
@@ -315,10 +315,10 @@ REPORTS: Final = re.compile(
     r"|others?|option|maximum|example"
     r"|title|confidence|number of)\b[^.:!?\n]{0,80}:)"
 )
-"""How a line begins that goes on from the verdict, or gives it to somebody else."""
+"""The beginning of a line that continues the verdict, or attributes it to somebody else."""
 
 UNRELATED: Final = re.compile(r"\b(?:nothing to do with|unrelated|irrelevant|off[- ]topic)\b")
-"""What a reason for a grade above the lowest does not say."""
+"""Phrases that no reason for a grade above the lowest contains."""
 
 _ENGLISH: Final = re.compile(
     rf"\b(?:the|this|it|its|that|there|both|does|which|is|are|was|of|and|with|not|for)\b"
@@ -355,19 +355,19 @@ def denies_abroad(own: str) -> bool:
 
 
 def takes_back(own: str, topic: frozenset[str], tied: str) -> bool:
-    """Whether a reason turns the verdict round; ``tied`` are the words that go on in the verdict's sentence."""
+    """Whether a reason reverses the verdict; ``tied`` holds the rest of the verdict's sentence."""
     if holds(_TURNS, own, topic):
         return True
     return holds(_TURNS_ALONE, tied, topic) or any(_TURNS_ALONE.search(one) for one in _unclear(own, topic))
 
 
 def hedges(own: str, topic: frozenset[str], tied: str) -> bool:
-    """Whether a reason doubts the verdict: by a question, in words ``tied`` to it or in a sentence of its own."""
+    """Whether a reason doubts the verdict by a question, in ``tied`` words or in a sentence of its own."""
     if _ASKS.search(own) or holds(HEDGES, tied, topic):
         return True
     return any(HEDGES.search(sentence) for sentence in _unclear(own, topic))
 
 
 def _unclear(own: str, topic: frozenset[str]) -> list[str]:
-    """Return the sentences that do not speak of the passage, the question or their topic."""
+    """Return the sentences that are not about the passage, the question or their topic."""
     return [sentence for sentence in _SENTENCES.split(own) if not _is_reason(sentence, topic)]

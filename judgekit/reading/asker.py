@@ -1,10 +1,10 @@
-"""Asking one prompt of one endpoint, and asking once more where the reply cannot be used.
+"""Asks an endpoint with a prompt, and once more if the reply cannot be used.
 
-Everything that puts a prompt file to an endpoint (judges, answers, correctness) makes its requests here, so that
-the same question in the same words always is the same request.
+All requests from prompt files (judges, answers, correctness) are made here, so that the same question in the same words
+is always the same request.
 
-A request is asked again at most once, in the second wave: with more room where the reply was cut off; else, where a
-verdict is not in the form that was asked for, as the next turn of the conversation, which asks for nothing but that.
+A request is repeated at most once, in the second wave: with more room if the reply was cut off; otherwise, if a verdict
+does not have the requested form, as the next turn of the conversation, which asks only for the verdict.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from judgekit.wire.unread import note_replaced, note_unread
 U = TypeVar("U")
 
 GROWTH: Final = 8
-"""How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
+"""The factor by which a cut-off reply gets more room: enough for a model that thinks aloud first."""
 
 _ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _ROOM: Final = 256
 _TIMES: Final = 4
 _LEAST: Final = 80
 _LOOKED_AT: Final = 2000
-"""How often the same characters end a text that repeats itself, and how many they are together at least."""
+"""A text repeats itself if it ends in the same characters this often, with at least this total length."""
 
 _MEANT: Final = {
     "judge": "is the passage relevant to it?",
     "correctness": "is the given answer correct?",
     "grounded": "does the given answer rest on the passages?",
 }
-"""What a verdict of yes or no is about, by kind of prompt."""
+"""The question behind a yes or no, by kind of prompt."""
 
 _GAP: Final = "\ue000 gap \ue000"
 
 
 @dataclass(frozen=True)
 class _Template:
-    """A canonical body in pieces: each of ``texts`` but the last is followed by the value of one of ``names``."""
+    """A canonical body in pieces: a value from ``names`` follows each of ``texts`` except the last."""
 
     texts: list[bytes]
     names: list[str]
@@ -91,7 +91,7 @@ class Asker:
         """The fields of the body besides model and messages: as first asked, and with more room."""
         own = {**self.endpoint.llm.params, **self.params}
         fields = {"temperature": 0, **self._ends, **self.prompt.params}
-        # An endpoint that names its room under another name would else be sent two limits, which OpenAI refuses.
+        # Otherwise an endpoint with another name for its limit would get two limits, which OpenAI refuses.
         if any(room in own for room in _ROOMS):
             fields.pop("max_tokens", None)
         fields.update(own)
@@ -100,9 +100,9 @@ class Asker:
 
     @cached_property
     def _held(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The constraints on a reply: as first asked, and where nothing but the form is asked for."""
-        # There are none where the request has one of its own; where log-probabilities are asked for, which a constraint
-        # would change; nor for a model that thinks, whose reasoning it would forbid.
+        """The constraints on a reply: for the first request, and for one that asks only for the form."""
+        # There is none if the request has its own, if it asks for log-probabilities, which a constraint would change,
+        # or for a model that thinks, whose reasoning it would forbid.
         fields, llm = self._fields[0], self.endpoint
         if CONSTRAINTS & fields.keys() or fields.get("logprobs") or llm.thinks or llm.built_in or llm.application:
             return {}, {}
@@ -117,7 +117,7 @@ class Asker:
 
     @property
     def _ends(self) -> dict[str, Any]:
-        """Where a base model is stopped, which does not end when it has replied."""
+        """The stop for a base model, which does not end by itself."""
         if self.endpoint.api != "completions":
             return {}
         output = self.prompt.output
@@ -130,7 +130,7 @@ class Asker:
 
     @cached_property
     def _templates(self) -> tuple[_Template, _Template]:
-        """The canonical bodies, cut where values go: as first asked, and with more room."""
+        """The canonical bodies, cut at the values: for the first request, and with more room."""
         marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
         messages = self.prompt.messages(marks)
         first, more = self._fields
@@ -143,13 +143,13 @@ class Asker:
 
     def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
         """Return the request to send after an `unsettled` reply; the arguments are those of the first request."""
-        # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
-        # its end: a server that looks at the last turn alone must not judge nothing.
+        # The reply is quoted as the model's turn. The next turn repeats the question, with the form at its end, for
+        # servers that look at the last turn only.
         quoted = usable(reply)
         if self._ended_at_once(reply):
             return self._after_line_break(values, sample)
-        # Some servers spin in blanks under a constraint, whatever the room. So a verdict that came back cut or blank is
-        # asked for without one; the identity stays. Where no verdict is asked for, the constraint is the user's wish.
+        # Under a constraint some servers write blanks for ever. So a verdict that came back cut or blank is requested
+        # without one, under the same identity. Without a verdict, the constraint is the user's wish.
         free = bool(self.prompt.output.form.options)
         more = {} if free else self._held[0]
         if isinstance(quoted, Unread):
@@ -166,27 +166,27 @@ class Asker:
         return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
 
     def _ended_at_once(self, outcome: Outcome) -> bool:
-        """Whether a base model that is asked for an answer began with the line break at which it is stopped."""
+        """Whether a base model began its answer with the line break that stops it."""
         stops = self._ends.get("stop")
         if stops is None or self.prompt.output.form.options or self._fields[0].get("stop") != stops:
             return False
         return isinstance(outcome, Reply) and outcome.finish_reason == "stop" and not outcome.text.strip()
 
     def _after_line_break(self, values: Mapping[str, str], sample: int) -> Request:
-        """Return the request with what the model said, a line break, at the end of its text."""
+        """Return the request with the model's line break appended to its text."""
         fields = json.loads(self._templates[0].filled(values))
         fields["prompt"] += "\n"
         return Request(self.endpoint, canonical(fields), sample, again=True, constraint=self._held[0])
 
     def _once_more(self, values: Mapping[str, str]) -> str:
-        """Return what is said to a model whose reply states no verdict."""
+        """Return the message to a model whose reply states no verdict."""
         again = self.prompt.output.form.again
         meant = _MEANT.get(self.prompt.kind)
         if meant is None or self.prompt.output.type != "yes/no" or is_open(values.get("question", "")):
             return again
         if "passage useful" in self.prompt.user:
             meant = "is the passage useful for answering it?"
-        # "No, it did not" answers the question, and so may the next "No" where nothing says what is asked.
+        # "No, it did not" answers the user's question, and so may the next "No", unless the message says what is meant.
         return f"Do not answer the question itself: {meant} {again}"
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
@@ -208,12 +208,12 @@ class Asker:
     @cached_property
     def _asks_verdict(self) -> bool:
         """Whether a verdict is read from the text of the reply."""
-        # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
+        # Log-probabilities belong to the model's first words, so they are not requested again.
         return bool(self.prompt.output.form.options) and not self._fields[0].get("logprobs")
 
     def _endless(self, outcome: Outcome) -> bool:
-        """Whether a reply that was cut off says the same again and again, and would go on so with more room."""
-        # A verdict is asked for in other words, and chance may end what is sampled.
+        """Whether a cut-off reply repeats itself and would continue to do so with more room."""
+        # A verdict is requested in other words, and sampling may end by chance.
         if self.prompt.output.form.options or self._fields[0].get("temperature") != 0:
             return False
         return isinstance(outcome, Reply) and repeats_itself(outcome.text)
@@ -241,7 +241,7 @@ Values = Callable[[], Sequence[Mapping[str, str]]]
 
 
 def next_wave(asked: Sequence[tuple[Asker, int]], values: Values, replies: Sequence[Outcome]) -> list[Request]:
-    """Return the first wave; then again, once, what cannot be used; then []."""
+    """Return the first wave; then, once, the repeated requests; then []."""
     if not replies:
         return [asker.request(text, sample=sample) for (asker, sample), text in zip(asked, values(), strict=True)]
     if len(replies) > len(asked):
@@ -258,9 +258,9 @@ def next_wave(asked: Sequence[tuple[Asker, int]], values: Values, replies: Seque
 def merge_waves(
     replies: Sequence[Outcome], askers: Sequence[Asker], values: Values | None = None
 ) -> tuple[list[Outcome], Sequence[Outcome]]:
-    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
+    """Return the final outcomes of the first wave, one per asker, and the replies after the second one.
 
-    ``values`` is what `next_wave` was called with; prompts that ask for no verdict do not need it.
+    ``values`` are those given to `next_wave`; prompts without a verdict do not need them.
     """
     outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
     if not later:
@@ -274,7 +274,7 @@ def merge_waves(
 
 
 def _unsettled(askers: Sequence[Asker], values: Values | None, outcomes: Sequence[Outcome]) -> list[int]:
-    """Return the places of the outcomes that are asked for again."""
+    """Return the places of the outcomes to ask for again."""
     places = []
     for place, (asker, outcome) in enumerate(zip(askers, outcomes, strict=False)):
         texts = dict if values is None else partial(_at, values, place)
@@ -288,7 +288,7 @@ def _at(values: Values, place: int) -> Mapping[str, str]:
 
 
 def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:
-    """Run a program over the first of ``replies``, which are its own, and see how far it gets."""
+    """Run a program on its own replies, the first of ``replies``, and return how far it gets."""
     used = 0
     while True:
         wave = program.requests(unit, replies[:used])

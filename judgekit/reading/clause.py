@@ -2,8 +2,8 @@
 
     clause  = [conclusion] [announcement] verdict, or the answer to the prompt's own yes/no question
 
-A clause that opens a line ends where reasons begin: at a stop, a dash, a bracket or "because". One that closes a line
-is its last sentence.
+A clause at the beginning of a line ends where reasons begin: at a stop, a dash, a bracket or "because". A clause at the
+end of a line is its last sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOUNS: Final = (
     r"|ergebnis"
     r"|useful(?:ness)?|note finale|relevance (?:judge?ment|grade|score|rating)"
 )
-# Not where grades are asked for: there an answer is one to the question.
+# Not for grades: there an answer answers the user's question.
 _ANSWERS: Final = (
     r"answer|response|output|a|antwort|réponse|respuesta|risposta|resposta|antwoord|svar|odpowiedź|ответ|yanıt|उत्तर"
     r"|정답|الإجابة|答案|回答|答え|(?:is (?:it|(?:the|this) passage) )?relevant(?: to (?:the|this) question)?\?"
@@ -48,7 +48,7 @@ _GRADING: Final = (
 _QUESTION: Final = re.compile(
     r"\bis the (?P<noun>passage|document|answer) (?P<adjective>relevant|useful|helpful|correct)\b", re.IGNORECASE
 )
-"""A prompt's question whose own words state its verdict."""
+"""A prompt's question whose words can state the verdict."""
 
 _SUBJECTS: Final = r"(?:it|the|this|that|there|no|nothing|none)\b"
 _TURN: Final = (
@@ -73,7 +73,7 @@ _JUDGED: Final = re.compile(r"verdict|judge?ment|grade|score|rating", re.IGNOREC
 
 _FIRST: Final = re.compile(r"[.!?;:](?:\s|$)")
 _BOUNDARY: Final = r"(?:^|(?<=[.!。\"”] ))"
-# Behind these the word was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but".
+# Before these, the word is no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but".
 _ELSEWHERE: Final = re.compile(
     rf"(?:but|however|as(?! {_SUBJECTS})|as the \w+ (?:says?|said|puts?|has it)|says?|said|is|was|so|like"
     r"|(?P<told>according))\b",
@@ -87,13 +87,13 @@ _SURE: Final = (
 )
 
 _GIVES_REASON: Final = re.compile(r"(?:it|(?:the|this) (?:passage|text|document|question|answer))\b", re.IGNORECASE)
-"""How a reason begins behind a colon: "The passage is not relevant: it names no year"."""
+"""The beginning of a reason after a colon: "The passage is not relevant: it names no year"."""
 
 _WITHIN: Final = re.compile(
     r"[,;]? (?:(?:and|so|therefore|thus|hence),? )+(?:the|my) (?:final )?answer is:? (?P<said>yes|no)[.!]?$",
     re.IGNORECASE,
 )
-"""How a sentence ends in the verdict: too loose to state one alone."""
+"""Endings of a sentence that hold the verdict: too loose to state one alone."""
 
 ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
 
@@ -103,11 +103,11 @@ class Statement:
     """A verdict in a line.
 
     Attributes:
-        value: what it is.
-        beside: what else the line says.
-        labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
-        clear: whether it cannot be the answer to a question: it names relevance, or stands alone behind "Verdict:".
-        tied: what goes on in the sentence of the verdict.
+        value: the verdict.
+        beside: the rest of the line.
+        labelled: whether a label, a conclusion or a whole sentence marks it as the verdict.
+        clear: whether it cannot answer the user's question: it names relevance, or stands alone after "Verdict:".
+        tied: text that continues in the verdict's sentence.
     """
 
     value: int
@@ -119,10 +119,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Clauses:
-    """The clauses that state a verdict of one prompt.
+    """Finds the clauses that state a verdict of one prompt.
 
     Attributes:
-        graded: whether the verdicts are grades, or else yes and no.
+        graded: whether the verdicts are grades, instead of yes and no.
         values: the value of each word, case-folded.
         prompt: the prompt's text.
         names: the names of the grades, case-folded.
@@ -134,7 +134,7 @@ class Clauses:
     names: Collection[str] = ()
 
     def opening(self, line: str) -> Statement | None:
-        """Return the verdict with which a line begins; reasons may stand behind it."""
+        """Return the verdict at the beginning of a line; reasons may follow."""
         clause = self._opens.match(line)
         if clause is None:
             return None
@@ -167,7 +167,7 @@ class Clauses:
         return Statement(value, beside, labelled, _is_clear(clause, alone=not beside), tied)
 
     def closing(self, line: str) -> Statement | None:
-        """Return the verdict with which a line ends."""
+        """Return the verdict at the end of a line."""
         clause = self._closes.search(line)
         if clause is None:
             return None
@@ -180,7 +180,7 @@ class Clauses:
         return Statement(value, before, labelled, _is_clear(clause, alone=not before))
 
     def concluding(self, line: str) -> Statement | None:
-        """Return the verdict with which a line above another verdict ends, be it within a sentence."""
+        """Return the verdict at the end of a line above another verdict, even within a sentence."""
         sentence = self.closing(line)
         within = None if sentence or self.graded else _WITHIN.search(line)
         if within is None:
@@ -190,7 +190,7 @@ class Clauses:
 
     @cached_property
     def adjective(self) -> str:
-        """What the prompt's question asks whether a passage is: "relevant"; empty where it asks for something else."""
+        """The adjective in the prompt's question, such as "relevant"; empty if it asks for something else."""
         question = None if self.graded else _QUESTION.search(self.prompt)
         return question["adjective"].casefold() if question and question["noun"].casefold() != "answer" else ""
 
@@ -259,7 +259,7 @@ class Clauses:
                 return None
             return int(not (clause["denied"] or clause["un"]))
         value = self.values[clause["said"].casefold()]
-        # A cross beside "Yes" may mean either, and grades have no icons.
+        # A cross beside "Yes" is ambiguous, and grades have no icons.
         if clause["icon"] and (self.graded or ICONS[clause["icon"]] != value):
             return None
         return None if clause["quote"].strip() and not clause["announced"] else value
@@ -270,7 +270,7 @@ def _is_labelled(clause: re.Match[str]) -> bool:
 
 
 def _is_clear(clause: re.Match[str], alone: bool) -> bool:
-    """Whether a verdict names relevance, or stands ``alone`` behind a label of judgments."""
+    """Whether a verdict names relevance, or stands ``alone`` after a label for judgments."""
     if clause["said"] is None:
         # "It is not useful" may be about the salt.
         subject = clause["sentence"] or ""

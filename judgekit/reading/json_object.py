@@ -1,8 +1,8 @@
-"""A reply that is one JSON object, also where it is written as Python or JavaScript would write it.
+"""A reply that is one JSON object, even in the syntax of Python or JavaScript.
 
-Models leave a comma behind the last entry, quote with single or typographic marks, write ``True`` or a comment. The
-grammar takes these and guesses nothing: a value without quotes is a number or one word, what is not closed is no
-object, and a key that is repeated is refused.
+Models write a comma after the last entry, single or typographic quotes, ``True``, or comments. The grammar accepts
+these without guessing: a value without quotes is a number or one word, objects must be closed, and repeated keys are
+refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def parse_value(text: str) -> object:
-    """Return the value that a whole text is, objects by case-folded key; None for anything else, as for ``null``."""
+    """Return the value of a whole text, objects by case-folded key; None for anything else, and for ``null``."""
     try:
         return json.loads(text, object_pairs_hook=_entries, parse_float=_exact)
     except _RepeatedError:
@@ -47,7 +47,7 @@ def parse_value(text: str) -> object:
 
 
 def leaves(entries: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each key whose value is no object, with its value, at whatever depth."""
+    """Yield each key whose value is not an object, with its value, at any depth."""
     left = [entries]
     while left:
         for name, value in left.pop().items():
@@ -58,7 +58,7 @@ def leaves(entries: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def names_and_texts(entries: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return all keys of an object and the texts and whole numbers in it, at whatever depth."""
+    """Return all keys, texts and whole numbers of an object, at any depth."""
     names: list[str] = []
     texts: list[str] = []
     left: list[Any] = [entries]
@@ -75,11 +75,11 @@ def names_and_texts(entries: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 class _RepeatedError(ValueError):
-    """A key stands in an object twice."""
+    """An object has a key twice."""
 
 
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Two keys that differ in case alone are one key twice: which of them holds the verdict nobody knows.
+    # Keys that differ only in case count as one, since nobody knows which holds the verdict.
     entries = {name.casefold(): value for name, value in pairs}
     if len(entries) < len(pairs):
         raise _RepeatedError("a key is repeated")

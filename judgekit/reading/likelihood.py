@@ -19,11 +19,11 @@ _BLANKS: Final = re.compile(r"[\s▁Ġ]+")
 _THOUGHT: Final = "</think>"
 _SHOWN: Final = 80
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "stop", "stream_options")
-"""Fields of a request that say where a reply ends: here it is given."""
+"""Fields of a request that end a reply; here the reply is given."""
 
 
 class NoPromptError(ValueError):
-    """A reply has no log-probabilities of the prompt's tokens."""
+    """A reply without log-probabilities of the prompt's tokens."""
 
 
 def echoing(body: bytes, text: str) -> bytes:
@@ -31,7 +31,7 @@ def echoing(body: bytes, text: str) -> bytes:
     fields: dict[str, Any] = json.loads(body)
     for name in _LIMITS:
         fields.pop(name, None)
-    # One token is generated, and ignored: some servers refuse to generate none.
+    # One token is generated and ignored, because some servers refuse to generate none.
     fields |= {"prompt": f"{fields['prompt']} {text}", "echo": True, "logprobs": 1, "max_tokens": 1}
     return canonical(fields)
 
@@ -40,16 +40,16 @@ def of_prompt(reply: Reply, text: str) -> float:
     """Return the mean log-probability of the tokens at the end of an echoed prompt that spell a text.
 
     Raises:
-        NoPromptError: the reply has none of the prompt's.
+        NoPromptError: the reply has none for the prompt.
         ValueError: the last tokens of the prompt do not spell the text, or their log-probabilities are malformed.
     """
     entries = reply.logprobs or []
     if not entries:
         raise NoPromptError("its reply has no log-probabilities at all")
-    # The token that was generated stands behind the prompt's.
+    # The generated token follows the prompt's.
     counted = None if reply.usage is None else reply.usage.prompt
     count = len(entries) - 1 if counted is None else counted
-    # No prompt is one token long, whatever a server counts.
+    # No prompt has only one token, whatever a server counts.
     if not 1 < count <= len(entries):
         raise NoPromptError(f"its reply has those of {len(entries)} tokens: none of the prompt's")
     return _mean(_spelling(entries[:count], text))
@@ -74,8 +74,8 @@ def _mean(entries: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _spelling(entries: Sequence[Mapping[str, Any]], text: str) -> Sequence[Mapping[str, Any]]:
-    """Return the last tokens that spell a text; the first of them may begin before it."""
-    # From the end, since what servers write for parts of characters in passages moves all places behind them.
+    """Return the last tokens that spell a text; the first may begin before it."""
+    # From the end, since the spelling of partial characters in passages shifts all later places.
     wanted = _BLANKS.sub("", text)
     spelled = ""
     found = 0

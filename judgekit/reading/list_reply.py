@@ -1,8 +1,8 @@
-"""The list that a reply is, as JSON or in another shape that can be read in one way only.
+"""Reads a reply that is a list, as JSON or in another unambiguous shape.
 
-* a JSON list, or nearly JSON: single quotes, a comma at the end; in a code fence, behind a line that announces it;
-* an object whose one list it is, ``{"verdicts": […]}``, or whose keys number its items, ``{"1": "support"}``;
-* numbered lines, ``1. support``, from 1 up without a gap.
+* a JSON list, or nearly JSON: single quotes, a comma at the end; in a code fence, behind a line that announces it; * an
+object with one list, ``{"verdicts": […]}``, or with numbered keys, ``{"1": "support"}``; * numbered lines, ``1.
+support``, from 1 up without a gap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER: Final = re.compile(r"(?:(?:fact|nugget|item|passage)[ _]?)?(\d{1,3})", 
 
 
 def read_list(text: str, thinks: bool = False) -> list[Any] | None:
-    """Return the items of the list that a reply is; None where it is anything else."""
+    """Return the items of a reply that is a list; None for any other reply."""
     said = plain_reply(text, thinks)
     if said is None:
         return None
@@ -36,7 +36,7 @@ def read_list(text: str, thinks: bool = False) -> list[Any] | None:
 
 
 def _of_object(entries: dict[str, Any]) -> list[Any] | None:
-    """Return the one list in an object, or the values that its keys number."""
+    """Return the only list in an object, or the values of its numbered keys."""
     lists = [entry for entry in entries.values() if isinstance(entry, list)]
     if lists:
         return lists[0] if len(lists) == 1 and len(entries) == 1 else None
@@ -47,7 +47,7 @@ def _of_object(entries: dict[str, Any]) -> list[Any] | None:
 
 
 def _of_lines(text: str) -> list[Any] | None:
-    """Return what numbered lines say."""
+    """Return the texts of numbered lines."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     numbered = [_LINE.fullmatch(line) for line in lines]
     return _in_order([(line[1], line[2].strip(" *.\"'")) for line in numbered if line], len(lines))

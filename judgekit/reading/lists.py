@@ -1,7 +1,7 @@
 """Questions whose reply is a JSON list.
 
-The reply is the list and nothing else, in whatever shape can be read in one way only. Any other reply (cut off, too
-short, too long, with another word) is asked for once more; after that there is no value, and never 0.
+The reply must be the list and nothing else, in any unambiguous shape. After any other reply (cut off, too short, too
+long, with another word) the model is asked once more; after that there is no value, never 0.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Question(Generic[Item]):
-    """What is asked.
+    """A question for a list.
 
     Attributes:
-        values: what is filled into the prompt.
+        values: the values filled into the prompt.
         form: the form of the reply, for telling a model whose first reply has another form.
         read: reads the list of a reply, or returns why it cannot be used.
     """
@@ -79,13 +79,13 @@ class ListAsker:
 
     def _asks_again(self, question: Question[Item], reply: Outcome) -> bool:
         listed = self._read(question, reply)
-        # A failure was tried several times already, and a refusal stays one.
+        # Failures were retried already, and refusals stay.
         return isinstance(listed, Unread) and listed.status in (Status.UNPARSED, Status.TRUNCATED)
 
     def _again(self, question: Question[Item], reply: Outcome) -> Request:
         messages = self.prompt.messages(question.values)
         if not isinstance(reply, Reply) or isinstance(usable(reply), Unread):
-            # Cut off, or nothing that could be quoted: the same question, with more room.
+            # Cut off or empty: the same question, with more room.
             room = GROWTH * int(self.prompt.params.get("max_tokens", _ROOM))
             return replace(self._request(messages, max_tokens=room), again=True, free=True)
         said = neutral(without_reasoning(reply.text).strip())

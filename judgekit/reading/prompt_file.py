@@ -1,4 +1,4 @@
-"""Reads a prompt file and checks it; `judgekit.reading.prompts` says what stands in one."""
+"""Reads and checks a prompt file; `judgekit.reading.prompts` describes its format."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from judgekit.reading.verdict import ReplyFormat
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import SHOWN
 
-# An answer prompt may show passages besides. A task is whatever a plug-in asks: it fills in what it likes, and reads
-# the reply itself.
+# Answer prompts may show passages, too. A task is a plug-in's own: it fills in its values and reads the reply itself.
 _NEEDED: Final[Mapping[Kind, frozenset[str]]] = {
     "judge": frozenset({"question", "passages"}),
     "answer": frozenset({"question"}),
@@ -73,7 +72,7 @@ class _Table(BaseModel):
 
 
 class _Verdict(_Table):
-    """What verdicts of all types declare of their form."""
+    """The declared form of verdicts of all types."""
 
     keys: Annotated[_Keys, Field(alias="json")] = ()
     line: str = ""
@@ -154,7 +153,7 @@ def read_prompt(path: Path, name: str) -> Prompt:
     """Read the prompt in a file.
 
     Raises:
-        ConfigError: it cannot be read, or a key in it makes no sense.
+        ConfigError: it cannot be read, or a key is invalid.
     """
     try:
         table = tomllib.loads(read_bytes(path, "a prompt").decode())
@@ -187,7 +186,7 @@ def read_prompt(path: Path, name: str) -> Prompt:
 
 
 def _check_messages(file: _File, path: Path) -> None:
-    """Raise an error if the messages show what they cannot, or do not show what they must."""
+    """Raise an error for unknown or missing placeholders in the messages."""
     shown = set(PLACEHOLDER.findall(file.system + file.user))
     needed = _NEEDED[file.kind]
     known = needed | {"passages"} if file.kind == "answer" else needed
@@ -208,7 +207,7 @@ def _check_messages(file: _File, path: Path) -> None:
 
 
 def _check_output(file: _File, output: Output, path: Path) -> None:
-    """Raise an error if replies are declared in a way that contradicts itself or the kind of prompt."""
+    """Raise an error if the declared replies contradict themselves or the kind of prompt."""
     types: tuple[str, ...] = _VERDICTS
     if file.kind in ("answer", "merge"):
         types = _ANSWERS

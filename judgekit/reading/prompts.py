@@ -69,20 +69,20 @@ _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
-"""What can be strewn into a word and is not seen."""
+"""Invisible characters that can be strewn into a word."""
 
-# No token is as long, whatever is strewn into it; without an end the search would be quadratic.
+# No token is longer, whatever is strewn into it; without a limit the search would be quadratic.
 _SEEN: Final = 400
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a prompt declares of its replies.
+    """The replies that a prompt declares.
 
     Attributes:
         type: yes/no, grade or choice for verdicts; short, long or class for answers.
-        form: the verdicts that are possible and how they are written; for a class answer its classes, numbered, and
-            the abstention, which is the last; without options for free text.
+        form: the possible verdicts and their spelling; for a class answer its numbered classes, the abstention last;
+            without options for free text.
         scale: the scale of the labels, for verdicts.
         abstain: the phrase that stands for "I cannot say", for answers.
     """

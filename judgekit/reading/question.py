@@ -1,8 +1,8 @@
-"""Whether a question can be answered by yes or no.
+"""Whether a question can be answered with yes or no.
 
-If it can, "No, it did not" may answer the question where a judgment of the passage was asked for, so a reply to it is
-read with more care. A question is open only if it plainly begins with a word that asks for something else: in doubt it
-can be answered by yes or no, as can a claim or a few key words.
+If so, "No, it did not" may answer the question instead of judging the passage, so its replies are read with more care.
+A question is open only if it plainly begins with a word that asks for something else; anything doubtful, a claim or a
+few key words count as yes-or-no questions.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _CLOSED: Final = re.compile(
 _OPEN_ASIAN: Final = re.compile(
     r"谁|誰|什么|什麼|何(?!か)|哪|为什么|為什麼|怎么|怎麼|多少|几|幾|だれ|どこ|いつ|なぜ|どの|どう|누구|무엇|언제|어디|왜|어떻게|몇"
 )
-"""These stand anywhere in a question."""
+"""These may occur anywhere in a question."""
 
 
 def is_open(question: str) -> bool:
-    """Whether a question plainly asks for something else than yes or no."""
+    """Whether a question plainly asks for something other than yes or no."""
     text = question.strip()
     if _OPEN_ASIAN.search(text):
         return not text.rstrip("?？。").endswith(("吗", "嗎"))

@@ -1,7 +1,7 @@
-"""What the sentences of a reason say of the passage: that it is, or is not, relevant, helps or answers.
+"""What the sentences of a reason say about the passage: that it is (not) relevant, helps or answers.
 
-Such a sentence is a verdict too: it agrees with the verdict beside it, or contests it. Words of the topic are none:
-"the flag is not green" says nothing of the passage.
+Such a sentence is a verdict, too: it confirms or contests the verdict beside it. Words about the topic are not: "the
+flag is not green" says nothing about the passage.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THERE: Final = (
     r"not|n['’]t|stated|given|named|found|there|here|in|clear|missing|absent|nowhere|mentioned|provided|contained|present"
     r"|available|included|lacking|left"
 )
-"""What is said of an answer whose words are not told: "the answer is a song" tells it."""
+"""A statement about an answer without the answer itself; "the answer is a song" gives it."""
 
 _RELEVANT: Final = re.compile(
     rf"\b(?P<un>ir|in|un|non-?)?(?:relevant|useful|helpful|pertinent|spot on|on point|to the point)\b"
@@ -118,7 +118,7 @@ _NAMES_IT: Final = re.compile(
 
 
 def verdicts(text: str) -> set[int]:
-    """Return what a text says of the passage: 1 that it is relevant, or answers or helps; 0 that it does not."""
+    """Return what a text says about the passage: 1 if it is relevant, answers or helps; 0 if not."""
     said: set[int] = set()
     for clause in _CLAUSE.split(text.casefold()):
         value = _verdict(clause.strip())
@@ -128,14 +128,14 @@ def verdicts(text: str) -> set[int]:
 
 
 def denies(text: str) -> bool:
-    """Whether a text tells what the passage does not state, and nothing that it states."""
+    """Whether a text names only what the passage does not state."""
     clauses = [clause.strip() for clause in _CLAUSE.split(text.casefold())]
     denials = [clause for clause in clauses if _DENIES.search(clause)]
     return bool(denials) and not any(_STATES.search(clause) for clause in clauses if clause not in denials)
 
 
 def about_passage(text: str) -> int | None:
-    """Return the one verdict that a text gives of which each sentence is about the passage or its relevance."""
+    """Return the verdict of a text whose sentences are all about the passage or its relevance."""
     said: set[int] = set()
     for part in _SENTENCE.split(text.casefold()):
         sentence = part.strip()
@@ -153,7 +153,7 @@ def about_passage(text: str) -> int | None:
 
 
 def _verdict(clause: str) -> int | None:
-    """Return what a clause says of the passage, or None: of nothing else, denied once at most, and for sure."""
+    """Return what a clause says about the passage; None if it is about something else, denied twice or unsure."""
     relevant = _RELEVANT.search(clause)
     against = _AGAINST.search(clause)
     if against:

@@ -1,12 +1,11 @@
-"""Clauses that state a verdict in whatever order of words: "So I'd go with a Yes", "Relevance → no", "It's irrelevant".
+"""Clauses that state a verdict in any word order: "So I'd go with a Yes", "Relevance → no", "It's irrelevant".
 
-A reply is cut into parts at its stops, commas, dashes, colons, arrows and conjunctions. A part *states* a verdict if
-it holds one, be it a word of any language or the adjective that the prompt asks about ("not relevant"), and otherwise
-nothing but words by which people state verdicts: conclusions, pronouns, judgments. A part of such words without a
-verdict is a label of the next one. Any other part is a reason, and says nothing here.
-
-All verdicts of a reply must be the same, the loose ones too ("would get a No"). What states it becomes a line with a
-label of its own, ``answer: yes``, or ``relevance: yes`` if it names relevance, and `SecondReading` judges the rest.
+A reply is cut into parts at its stops, commas, dashes, colons, arrows and conjunctions. A part *states* a verdict if it
+holds one (a word of any language, or the adjective in the prompt's question, "not relevant") and otherwise only words
+with which people state verdicts: conclusions, pronouns, judgments. A part of such words without a verdict is a label
+for the next one. Any other part is a reason and is ignored here. All verdicts of a reply must agree, even loose ones
+("would get a No"). The stating clause becomes a line with a label, ``answer: yes``, or ``relevance: yes`` if it names
+relevance, and `SecondReading` judges the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _STATING: Final = _words(
     enough hereby leads only status unfortunately fortunately sadly happily accordingly
     """
 )
-"""The words of which a part may consist that states a verdict."""
+"""The words that a part stating a verdict may consist of."""
 
 _JUDGING: Final = _words(
     """
@@ -56,7 +55,7 @@ _JUDGING: Final = _words(
     enough hereby leads status unfortunately fortunately sadly happily accordingly
     """
 )
-"""Those of them that tell that a verdict is stated; one of these must be there."""
+"""The words among them that mark a statement; one of these is required."""
 
 _GRADING: Final = _JUDGING - _words("so hence then therefore thus means answer answers") | {"makes"}
 """The same for grades: a number behind "so" may be one of the topic."""
@@ -68,19 +67,19 @@ _ABOUT: Final = _words(
     really snippet strongly text totally user user's user’s very
     """
 )
-"""What the part may hold besides, if its verdict is the adjective: "this makes it a highly relevant passage"."""
+"""Further words in the part if its verdict is the adjective: "this makes it a highly relevant passage"."""
 
 WORDS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("affirmative", "yep", "yeah", "yup"), 1),
     **dict.fromkeys(("negative", "nope", "nah", "不相关", "不相關", "无关", "無關"), 0),
 }
-"""Further words for yes and no that are no other language's."""
+"""Further English words for yes and no."""
 
 _NUMBERS: Final = ("zero", "one", "two", "three", "four", "five")
 
 
 def words_of(asked: Mapping[str, int], *, graded: bool) -> Mapping[str, int]:
-    """Return the value of each word of a verdict: those asked for, and the same in other words and languages."""
+    """Return the value of each word for a verdict: the requested ones, and those in other words and languages."""
     if graded:
         values = set(asked.values())
         spelled = {word: value for value, word in enumerate(_NUMBERS) if value in values}
@@ -119,7 +118,7 @@ _CUT: Final = re.compile(
 )
 _STOPS: Final = ("", *".!。！\n")
 _REMEMBERED: Final = 4096
-"""Words: a reply has few, and they come again."""
+"""Caches words: a reply has few, and they recur."""
 
 _MARKS: Final = " ()\"“”«».!,;:'’_\n"
 _TAIL: Final = re.compile(
@@ -128,7 +127,7 @@ _TAIL: Final = re.compile(
     r"|an? (?:user|reader|person)|answering|your|this|it|that)\b"
     r"(?!.*\b(?:but|however|though|although|only|if|unless|yet|except|while|not|no)\b).*"
 )
-"""For whom or what it is relevant."""
+"""To whom or what it is relevant."""
 
 _NEGATION: Final = re.compile(r"n['’]t\b")
 _WORD: Final = re.compile(r"\d+(?:[./]\d+)?|[^\W\d][\w'’\u0900-\u097f]*")
@@ -142,7 +141,7 @@ _SURELY: Final = re.compile(
 )
 _OTHERS: Final = frozenset(("question", "query", "answer", "answers", "response", "reply", "output"))
 _ORDERS: Final = ("say", "give", "reply", "respond", "choose", "pick", "put", "assign")
-"""How a sentence begins that tells somebody to state a verdict: "Say yes"."""
+"""The beginning of a sentence that tells somebody to state a verdict: "Say yes"."""
 
 _ASKING: Final = ("is", "does", "was")
 _LINKING: Final = _COPULAS | {"it", "this", "that", "which"}
@@ -158,26 +157,26 @@ _INTRO: Final = re.compile(
     r"|conclude|summari[sz]e)|bottom line|taken together|(?:un)?fortunately|sadly|happily|alas|in sum|for (?:this|that)"
     r" reason|for these reasons"
 )
-"""How a conclusion begins."""
+"""The beginning of a conclusion."""
 
 _NOT_SO: Final = [["certainly", "not"], ["definitely", "not"], ["absolutely", "not"], ["clearly", "not"]]
 _CHOICES: Final = (["yes", "or", "no"], ["yes", "no"])
 _OFFERED: Final = re.compile(r" ?\((?:yes|true) ?(?:/|or) ?(?:no|false)\)(?= ?[:=])", re.IGNORECASE)
-"""What a label repeats of the prompt: "Relevant (yes/no): no"."""
+"""A part of the prompt in a label: "Relevant (yes/no): no"."""
 
 _GROUNDS: Final = frozenset(("because", "as", "since", "given", "while", "although", "though"))
-"""How a sentence begins whose end is the conclusion."""
+"""The beginning of a sentence whose end is the conclusion."""
 
 _GOES_ON: Final = frozenset(
     ("from", "for", "on", "at", "to", "in", "here", "then", "so", "it", "i", "as", "all", "not")
 )
-"""What may stand behind a "no" that denies no noun."""
+"""What may follow a "no" that denies no noun."""
 
 _SIGN: Final = re.compile(r"[-~<>+%$€£]|\d\.\d|/(?! ?\d)")
-"""What makes another number of a grade."""
+"""Signs that turn a grade into another number."""
 _ARROWS: Final = tuple("→⇒➔>")
 _LABELS: Final = (*":=：-–—", *_ARROWS)
-"""What stands between a label and its verdict."""
+"""Text between a label and its verdict."""
 
 _CONJUNCTION: Final = re.compile(
     r"\A(?:as(?! (?:the|a) \w+ (?:says?|said|puts?|has it|reads?)\b)|because|since|for|while)(?= )", re.IGNORECASE
@@ -188,7 +187,7 @@ _BARE: Final = re.compile(r"[\w\s'’\u0900-\u097f]+")
 _LOOSE: Final = re.compile(
     r"(?P<yes>\b[Yy]es\b|\bYES\b)|(?P<no>(?<!Dr\. )\bN[oO]\b(?=[^\w.]|\.\s|\.?$)|\bno\b(?=\W*$))"
 )
-"""A verdict that stands in a part of other words: any "yes", and a "No" that denies no noun."""
+"""A verdict in a part of other words: any "yes", and a "No" that denies no noun."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class _Part:
 
     @cached_property
     def words(self) -> list[str]:
-        """Its words, case-folded, "n't" as a word of its own, without those for whom something is relevant."""
+        """Its words, case-folded, with "n't" as a word of its own, and without "to whom" something is relevant."""
         return _WORD.findall(
             _TAIL.sub(r"\g<adjective>", _NEGATION.sub(" not", self.text.casefold().replace("cannot", "can not")))
         )
@@ -217,7 +216,7 @@ class _Said(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """Where what announces a verdict begins, and whether it names relevance."""
+    """The place of a verdict's announcement, and whether it names relevance."""
 
     start: int
     named: bool = False
@@ -227,11 +226,11 @@ class _Stated(NamedTuple):
     """A verdict in its place.
 
     Attributes:
-        start, end: where it and its label stand.
+        start, end: the place of the verdict with its label.
         value: what it is.
         named: whether it names what the prompt asks about.
-        labelled: whether it says that it is the verdict.
-        whole: whether its part says nothing else.
+        labelled: whether it is marked as the verdict.
+        whole: whether its part holds nothing else.
         alone: whether it begins a sentence, and answers no question of the reply.
     """
 
@@ -246,11 +245,11 @@ class _Stated(NamedTuple):
 
 @dataclass
 class _Sentence:
-    """What is known of a sentence, part by part.
+    """What is known about a sentence, part by part.
 
     Attributes:
-        parts: how many there were.
-        supposed: whether it tells of a case that may not be.
+        parts: number of parts so far.
+        supposed: whether it is about a hypothetical case.
         gives_grounds: whether it begins with grounds, so that its end is the conclusion.
         graded: whether a part holds a verdict.
         over: whether its last part was read.
@@ -263,7 +262,7 @@ class _Sentence:
     over: bool = False
 
     def add(self, part: _Part) -> None:
-        """Take the next part in."""
+        """Add the next part."""
         first = part.words[0] if part.words else ""
         self.gives_grounds = self.gives_grounds or (self.parts == 0 and first in _GROUNDS)
         self.supposed = self.supposed or first in _SUPPOSING
@@ -273,13 +272,13 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class Stating:
-    """What states the verdicts of one prompt.
+    """Finds the parts that state the verdicts of one prompt.
 
     Attributes:
         graded: whether the verdicts are grades, or else yes and no.
         values: the value of each word, case-folded.
         names: the name of each grade, case-folded.
-        adjective: what a prompt for yes or no asks about: "relevant".
+        adjective: the adjective in a yes-or-no prompt: "relevant".
     """
 
     graded: bool
@@ -288,7 +287,7 @@ class Stating:
     adjective: str = "relevant"
 
     def rewritten(self, text: str) -> str | None:
-        """Return a text whose verdict is a line with a label, or None if it states none, or two that differ."""
+        """Return a text with its verdict as a line with a label; None if it states none, or different ones."""
         text = _OFFERED.sub("", text)
         found = list(self._found(text))
         if not self.graded:
@@ -313,19 +312,19 @@ class Stating:
             return None
         mark = text[place - 1 : place]
         if rest.strip(_MARKS) and mark not in _STOPS:
-            # What goes on in the verdict's sentence is tied to it.
+            # The rest of the verdict's sentence is tied to it.
             pieces[-1] += f", {_CONJUNCTION.sub('', rest)}"
         else:
             pieces.append(rest.lstrip(".!"))
         return "\n".join(_CONJUNCTION.sub("", piece.lstrip(), count=1) for piece in pieces if piece.strip(_MARKS))
 
     def value_of(self, text: str) -> int | None:
-        """Return the verdict that a text is, and nothing else: "not relevant"."""
+        """Return the verdict of a text that is nothing else: "not relevant"."""
         said = self._value(_WORD.findall(text.casefold()))
         return said and said.value
 
     def _found(self, text: str) -> Iterator[_Stated]:
-        """Yield the verdicts of a text, those in parts of other words too."""
+        """Yield the verdicts of a text, including those in parts of other words."""
         parts = list(_parts(text))
         last = len(text.rstrip(_MARKS))
         label: _Label | None = None
@@ -390,7 +389,7 @@ class Stating:
             label = None
 
     def _of_part(self, part: _Part) -> _Said | None:
-        """Return the verdict that a part states, and nothing else."""
+        """Return the verdict of a part that states nothing else."""
         said = self._value(part.words)
         if said is None and self.adjective == "relevant":
             clause = " ".join(part.words)
@@ -406,7 +405,7 @@ class Stating:
         return said
 
     def _label(self, part: _Part) -> _Label | None:
-        """Return the label of the next verdict that a part is, and whether it names relevance."""
+        """Return the part as a label of the next verdict, and whether it names relevance."""
         if re.fullmatch(rf"(?:is[_ ])?(?:{RELEVANT})", part.text.strip().casefold()):
             return _Label(part.start, named=not self.graded)
         said = " ".join(part.words)
@@ -468,13 +467,13 @@ class Stating:
 
 @lru_cache(_REMEMBERED)
 def _adjective(word: str) -> str:
-    """Return the English adjective that a word is in some language, denied or not; empty for another word."""
+    """Return the English adjective for a word of some language, denied or not; empty for other words."""
     adjective = _ADJECTIVE.fullmatch(word)
     return "" if adjective is None else adjective["asked"] or "relevant"
 
 
 def _agrees(words: list[str], value: int) -> bool:
-    """Whether the words behind a verdict only make it stronger: "Yes, definitely", "No, not stated"."""
+    """Whether the words after a verdict only strengthen it: "Yes, definitely", "No, not stated"."""
     said = " ".join(words)
     stated = _IS_STATED.fullmatch(said)
     if stated is not None:
@@ -483,19 +482,19 @@ def _agrees(words: list[str], value: int) -> bool:
 
 
 def _doubtful(part: _Part) -> Iterator[_Stated]:
-    """Yield both verdicts for a part that leaves open which it is."""
+    """Yield both verdicts for an ambiguous part."""
     for value in (0, 1):
         yield _Stated(part.start, part.end, value, whole=False)
 
 
 def _loose(part: _Part) -> Iterator[_Stated]:
-    """Yield what stands in a part of other words and may be a verdict."""
+    """Yield possible verdicts in a part of other words."""
     for loose in _LOOSE.finditer(part.text):
         yield _Stated(part.start, part.end, int(loose["yes"] is not None), whole=False)
 
 
 def _is_alone(part: _Part, text: str) -> bool:
-    """Whether a part that is a verdict can be a sentence: not "No. 1 of the list", and not "Yes …"."""
+    """Whether a verdict's part can be a sentence: not "No. 1 of the list", and not "Yes …"."""
     behind = _NEXT.match(text, part.end)
     if "…" in part.mark or text.startswith("..", part.end - 2) or not _BARE.fullmatch(part.text.strip()):
         return False
@@ -503,7 +502,7 @@ def _is_alone(part: _Part, text: str) -> bool:
 
 
 def _joined(found: list[_Stated], text: str) -> list[_Stated]:
-    """Return the verdicts, those as one that follow each other and are the same: ``No (not relevant)``."""
+    """Return the verdicts, merging equal neighbours: ``No (not relevant)``."""
     joined: list[_Stated] = []
     for one in found:
         last = joined[-1] if joined else None
@@ -537,7 +536,7 @@ def _unquoted(part: _Part) -> str:
 
 
 def _ended(text: str) -> str:
-    """Return what stands before a verdict as a sentence of its own."""
+    """Return the text before a verdict as a sentence of its own."""
     if text.endswith("\n"):
         return text  # a line that is not finished goes on in the verdict
     text = text.rstrip().rstrip(" ,;—–-=>(→⇒➔")
