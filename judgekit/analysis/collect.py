@@ -17,6 +17,7 @@ from judgekit.analysis.inputs import Inputs, Panel, PanelKey
 from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates, on_common_cases
 from judgekit.analysis.primary import Primary
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.wording import some_of
 from judgekit.data.tables import COMPARISON
 from judgekit.progress import Event, Progress, silent
 from judgekit.rules import Rules
@@ -80,8 +81,10 @@ class Collector:
         """Yield what is left out: queries of the primary cell, and labelings of the comparison of measures."""
         yield from self.inputs.uncompared(self.primary[0])
         for labeling, shares in sorted(self.left_out.items()):
-            measures = ", ".join(f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items())
-            yield f"{labeling!r} lacks values for {measures} and is excluded from their joint comparison."
+            if len(shares) == len(self.inputs.measures) and min(shares.values()) == 1:
+                yield f"{labeling!r} has no values and is excluded from the comparison."
+            else:
+                yield f"{labeling!r} lacks values for {_listed(shares)} and is excluded from their joint comparison."
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the rows of all panels as a table, by measure, and the details of each cell, in the same order."""
@@ -165,3 +168,11 @@ class Collector:
             about = dict(zip(columns, (*key, family if tested else None), strict=True))
             pairs.append((about, first, second))
         self.differences += compared(pairs, self.rules.confidence, self.resamples)
+
+
+def _listed(shares: Mapping[str, float]) -> str:
+    """Return measures with the share of cases that they lack; measures of equal shares are named together."""
+    together: dict[str, list[str]] = {}
+    for measure, share in shares.items():
+        together.setdefault(f"{share:.1%}", []).append(measure)
+    return "; ".join(f"{some_of(measures)} (in {share} of the cases)" for share, measures in together.items())
