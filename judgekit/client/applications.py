@@ -1,4 +1,4 @@
-"""Carries requests by code of the user's: questions to an application, a Python function, or bytes to a server.
+"""Carries requests with the user's own code: questions to an application (a Python function), or bytes to a server.
 
 An application's answer is dressed as a chat completion, so that the store, limits and retries need not know who
 answered.
@@ -21,14 +21,14 @@ from judgekit.spec import run_file, split_file, user_code
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint, Transport
 
-# A function raises these again however often it is called; anything else is tried again.
+# A function raises these on every call; other errors are retried.
 _MISTAKES: Final = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
 
 Sent = tuple[int, Mapping[str, str], bytes]
 
 
 def function_of(endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the function of an endpoint that is an application; its file is run once."""
+    """Return an application's function; its file is run once."""
     if callable(endpoint.target):
         function: Any = endpoint.target
     else:
@@ -71,7 +71,7 @@ class FunctionTransport(Transport):
         except JudgekitError as problem:
             cause = problem.__cause__
             status = getattr(cause, "status_code", None) or getattr(getattr(cause, "response", None), "status_code", 0)
-            # An application may pass on that its own server is busy; then it is worth waiting.
+            # An application may report that its own server is busy; then waiting helps.
             if status not in (408, 429, 503):
                 status = 500
                 if isinstance(cause, _MISTAKES):
@@ -81,7 +81,7 @@ class FunctionTransport(Transport):
 
 
 class OwnTransport:
-    """Sends through the user's own object. Its network errors are tried again; all else that it raises ends the run."""
+    """Sends through the user's own object. Its network errors are retried; other errors end the run."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._own = endpoint.transport
@@ -114,7 +114,7 @@ class OwnTransport:
         raise UsageError(f"{what} must return (status, headers, bytes), not {response!r:.80}")
 
     async def aclose(self) -> None:
-        """Close what was made from a file; an object that was given is its owner's."""
+        """Close an object made from a file; other objects belong to their owner."""
         if self._ours and hasattr(self._own, "aclose"):
             await self._own.aclose()
 
@@ -132,7 +132,7 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
         except (SystemExit, KeyboardInterrupt) as end:
             future.set_exception(JudgekitError(f"it ended its thread, as {type(end).__name__} does"))
 
-    # A thread of its own: a call that hangs would else hold the program open, and the pool's slots with it.
+    # In its own thread, so that a hanging call keeps neither the program open nor the pool's slots.
     Thread(target=work, daemon=True).start()
     return await asyncio.wrap_future(future)
 

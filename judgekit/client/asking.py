@@ -42,7 +42,7 @@ class Asking:
     def __post_init__(self) -> None:
         check_settings(self)
         for name, price in self.prices.items():
-            # A limit would be kept by a wrong price as well as by a right one.
+            # A limit works with a wrong price just as with a right one.
             if not isinstance(price, Price) or not (0 <= price.prompt < inf and 0 <= price.completion < inf):
                 raise UsageError(
                     f"prices[{name!r}] must be a judgekit.Price(prompt=…, completion=…), in money per million tokens"
@@ -55,7 +55,7 @@ class Asking:
         return Budget(max_requests=self.max_requests, max_cost=self.max_cost)
 
     def within(self, budget: Budget) -> Self:
-        """Return the same with another budget."""
+        """Return a copy with another budget."""
         return replace(self, max_requests=budget.max_requests, max_cost=budget.max_cost)
 
     def priced(self, prices: Prices) -> Self:

@@ -1,8 +1,7 @@
-"""An attempt at one request: send, decide what the response means, and name what is to be kept of it.
+"""An attempt at one request: send it, decide what the response means, and prepare what to store.
 
-What a complaint that is not understood means depends on whether the model ever answered there, now or in an earlier
-run: if it did, the complaint is about that request, and a run that was finished can be run again; if it did not,
-something is wrong with the settings, and the run stops.
+An unknown complaint is about this request if the model ever answered there, now or in an earlier run, so that a
+finished run can be repeated. Otherwise something is wrong with the settings, and the run stops.
 """
 
 from __future__ import annotations
@@ -60,40 +59,40 @@ from judgekit.wire.types import (
 )
 
 _NEVER_CONNECTED_RETRIES: Final = 2
-# So many requests in a row may fail, or be rejected, before a model's first reply and later. A server that never
-# answered has a fault of its own, but of 200 prompts a proven one may well reject all.
+# The number of requests in a row that may fail, or be rejected, before and after a model's first reply. A server that
+# never answered has a fault of its own, but a proven one may well reject 200 prompts in a row.
 _FIRST_FAILURES: Final = 8
 _LATER_FAILURES: Final = 20
 _LONGEST: Final = 60
 _REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
 _SETTINGS_IN_A_ROW: Final = 5
-"""After a good reply, so many refusals of the key, the model or the address in a row stop a run: one may pass."""
+"""After a good reply, this many refusals of the key, the model or the address in a row stop a run: one may pass."""
 _LEAST_ROOM: Final = 32
-"""Tokens that a verdict in any form has room in; a reply gets no less because of the model's context."""
+"""Tokens that are enough for a verdict in any form; the model's context never reduces a reply's room below this."""
 _FIRST_REJECTIONS: Final = 50
 _LATER_REJECTIONS: Final = 200
 
 _SERVER_ERROR: Final = 500
 _WHOLE: Final = frozenset({None, "stop", "eos", "end_turn", "stop_sequence"})
-"""How replies end that are whole."""
+"""The ends of complete replies."""
 
 _PAID_IN_VAIN: Final[Mapping[type[OSError], str]] = {MalformedHeadError: MALFORMED, TooLargeError: OVERSIZED}
-"""Replies that came and cannot be read."""
+"""Replies that cannot be read."""
 
 
 @dataclass
 class Shared:
-    """What the clients of a session share across event loops.
+    """State that a session's clients share across event loops.
 
     Attributes:
         spending: keeps to the budget.
-        note: tells the user something, and whether it casts ``doubt`` on what replies say.
+        note: tells the user something; ``doubt`` if it casts doubt on the replies.
         knows: whether the store holds a reply of an endpoint's model.
         transports: makes the transport of an endpoint; None for `open_transport`.
         backoff_s: the first wait between two attempts, on average half of it.
-        wait_s: how long to wait for a server that is not ready.
-        part: of the work, as its number and the number of parts, which share the limits.
-        retries: how often a request was sent again because no reply came, by endpoint and kind of reason.
+        wait_s: seconds to wait for a server that is not ready.
+        part: the part's number and the number of parts, which share the limits.
+        retries: number of retries without a reply, by endpoint and kind of reason.
     """
 
     spending: Spending
@@ -123,14 +122,14 @@ class Shared:
 
 
 class Client:
-    """What the attempts at one endpoint share: transport, limits, and what is known about the server.
+    """State that the attempts at one endpoint share: transport, limits, and what is known about the server.
 
     Attributes:
         transport: carries the bytes.
-        limiter: grants the slots that attempts are begun with.
-        closed: whether nothing more is sent.
+        limiter: grants the slots for attempts.
+        closed: whether sending has ended.
         unsettled: the number of attempts without an outcome.
-        sending: when each attempt on the wire was sent, the oldest first.
+        sending: the time at which each attempt on the wire was sent, oldest first.
         connected: whether a response ever came.
         keyless: whether requests go without a key.
     """
@@ -172,7 +171,7 @@ class Client:
             self._start(self, (self._again or self._new).popleft())
 
     def following(self) -> Attempt | None:
-        """Return the attempt that may go on with the slot of one that ended; further tries go first."""
+        """Return the attempt that takes over the slot of one that ended; retries go first."""
         waiting = self._again or self._new
         if waiting and self.limiter.keeps():
             return waiting.popleft()
@@ -241,14 +240,14 @@ class Client:
 
     def answered(self) -> None:
         """Note a reply."""
-        # One reply in between shows that the server works, and that what failed was about single requests.
+        # One reply in between shows that the server works and that single requests failed.
         self.quirks.replies += 1
         self._good += 1
         self._given_up = self._rejected = self._doubted = 0
         self.limiter.succeeded()
 
     def failed(self, failure: Retry, retry_policy: RetryPolicy) -> None:
-        """Note a failure that may pass; stop the run if only failures came for too long."""
+        """Note a temporary failure; stop the run if nothing but failures came for too long."""
         self.shared.retries[f"{self.endpoint.name}: {failure.kind}"] += 1
         retry_policy.failed(failure, self.watch.now())
         if why := self.watch.failed(failure):
@@ -257,11 +256,11 @@ class Client:
             self.limiter.pause(failure.after)
 
     def doubted(self, fatal: Fatal) -> Retry:
-        """Return what becomes of a refusal that no request would escape: after a good reply it is tried again.
+        """Return the response to a refusal that would meet every request: after a good reply, a retry.
 
         Raises:
             EndpointError: there was no good reply with this key and model, or none between several such refusals; or
-                it is about neither, as a redirect or an empty account.
+                the refusal is about neither (a redirect, an empty account).
         """
         self._doubted += 1
         reason = fatal.cured(self.keyless)
@@ -295,7 +294,7 @@ class Client:
         return self._failure(request, refused, self._rejected, enough)
 
     def _failure(self, request: Request, refused: Refused, in_a_row: int, enough: float) -> Failure:
-        """Return a failure; stop the run if ``enough`` came with no reply between them."""
+        """Return a failure; stop the run after ``enough`` of them without a reply in between."""
         if in_a_row >= enough:
             raise self.stopped(f"{in_a_row} requests in a row failed, the last one with: {refused.reason}")
         return Failure(request.key, refused.status, self.secret.cut(refused.reason))
@@ -316,9 +315,9 @@ class _Exchange:
     Attributes:
         response: what the response means.
         status: its HTTP status; 0 without a response.
-        worked: whether the server did what it was asked to, which is paid for.
+        worked: whether the server did the work, which is paid for.
         json: the parsed body of a reply.
-        way: how a constraint was added to what was asked for, if one was.
+        way: how a constraint was added to the request, if any.
     """
 
     response: Reply | Complaint
@@ -337,7 +336,7 @@ class Attempt:
     Attributes:
         request: what is asked.
         phase: where it is.
-        record: what is to be kept of its response, if anything.
+        record: the record to store, if any.
     """
 
     __slots__ = (
@@ -346,7 +345,7 @@ class Attempt:
     )
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
-        """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
+        """Send ``request`` by ``client`` and add the cost to ``incurred``."""
         self.request = request
         self.phase = Phase.WAITING
         self.record: Record | None = None
@@ -354,7 +353,7 @@ class Attempt:
         self._incurred = incurred
         self._retry_policy = RetryPolicy(client.endpoint)
         self._task: asyncio.Task[Any] | None = None
-        # What is known of this prompt's tokens, of the room that its reply was given, and whether that is the least.
+        # Known facts: the prompt's tokens, the room of its reply, and whether that is the minimum.
         self._prompt: int | None = None
         self._sent_room: int | None = None
         self._squeezed = False
@@ -368,8 +367,8 @@ class Attempt:
         if not isinstance(outcome, Retry):
             return outcome
         self._go_on()
-        # No loop of tenacity's: it would keep a task and a slot for a request that only waits. `wait_ready` has one.
-        # Random waits, since requests that failed together would otherwise all come back at once.
+        # Not a loop of tenacity's (as in `wait_ready`), which would keep a task and a slot for a waiting request. Waits
+        # are random, so that requests that failed together do not come back together.
         longest = client.shared.backoff_s * min(_LONGEST, 2 ** (retry_policy.attempts - 1))
         backoff_s = min(random.uniform(0, longest), client.watch.left(retry_policy))
         wait_s = max(outcome.after or 0.0, backoff_s)  # some servers ask to wait 0 s, whatever happens
@@ -380,14 +379,14 @@ class Attempt:
         return None
 
     def stop(self, paid: bool = True) -> None:
-        """Break it off, or wait for what is sent and may be ``paid`` for already."""
+        """Stop, or wait for a request that was sent and may be ``paid`` for already."""
         sending = self.phase in (Phase.SENDING, Phase.LATE)
-        # A task that is cancelled before it began never runs its `finally`, and would be waited for without end.
+        # A task that is cancelled before it begins never runs its `finally`, and waiting for it would never end.
         if self._task is not None and (paid or not (sending or self.record)):
             self._task.cancel()
 
     def time_out(self) -> None:
-        """Cut off what is being sent; it may be tried again."""
+        """Cancel what is being sent; it may be retried."""
         if self.phase is Phase.SENDING and self._task is not None and self._task.cancel():
             self.phase = Phase.LATE
 
@@ -396,7 +395,7 @@ class Attempt:
             raise asyncio.CancelledError
 
     async def _try(self) -> Outcome | Retry:
-        """Send the request, and again while its parameters are negotiated."""
+        """Send the request, repeatedly while parameters are negotiated."""
         client, quirks, constraint = self._client, self._client.quirks, self.request.constraint
         given_up: Way | None = None
         while True:
@@ -416,7 +415,7 @@ class Attempt:
                 quirks.rule_out(constraint, way, "refused")
                 continue
             if way is not None and not quirks.takes(constraint, way) and _may_be_why(exchange):
-                # This request alone is sent without it: only a reply shows that the constraint was why.
+                # Only this request is sent without it: a reply then shows that the constraint was the cause.
                 given_up = way
                 continue
             given_up = None
@@ -438,7 +437,7 @@ class Attempt:
             return client.rejected(self.request, response)
 
     def _tell_form(self, way: Way | None) -> None:
-        """Tell the user what holds replies to their form, after a reply that came in this way."""
+        """Tell the user how replies are constrained, after a reply that came in this way."""
         client, constraint = self._client, self.request.constraint
         if constraint:
             news = client.quirks.news(constraint, settled=client.quirks.way(constraint) == way)
@@ -446,11 +445,11 @@ class Attempt:
                 client.warnings.tell(news, news)
 
     def _adds(self, way: Way, param: str) -> bool:
-        """Whether a parameter stands in the body for a constraint alone, and was not asked for."""
+        """Whether a parameter is in the body only because of a constraint."""
         return param in way.fields and f'"{param}":'.encode() not in self.request.body
 
     def _unlearned(self, status: int, response: Unsupported) -> Retry | Refused | Fatal:
-        """Return what a refusal means that names a parameter of which nothing can be learned."""
+        """Return what a refusal means if nothing can be learned from the parameter that it names."""
         if status >= _SERVER_ERROR:
             return Retry(response.reason)
         if self._client.proven:
@@ -458,7 +457,7 @@ class Attempt:
         return Fatal(response.reason)
 
     def _fits(self, refused: Refused) -> bool:
-        """Learn the model's context from a refusal; return whether the reply gets less room, so that both may fit."""
+        """Learn the model's context from a refusal; return whether less room for the reply may make both fit."""
         client, asked = self._client, room(self.request.body)
         if refused.context is None or not asked:
             return False
@@ -473,7 +472,7 @@ class Attempt:
         return self._squeezed
 
     def _left(self) -> int | None:
-        """Return the tokens that the model's context leaves for the reply, where the context is known."""
+        """Return the tokens that the model's context leaves for the reply, if the context is known."""
         context = self._client.quirks.context
         if context is None:
             return None
@@ -484,7 +483,7 @@ class Attempt:
         return max(_LEAST_ROOM, context - self._client.observed.reserved(self.request.body, 0)[0])
 
     async def _send(self, *, free: bool) -> _Exchange:
-        """Wait for the rate limits and the budget, send, and account for what was sent; ``free`` of a constraint."""
+        """Wait for the rate limits and the budget, send (``free`` of a constraint), and account for the cost."""
         self._go_on()
         client, request, spending = self._client, self.request, self._client.shared.spending
         most, reserved = (0, 0), 0.0
@@ -493,7 +492,7 @@ class Attempt:
             reserved = client.price.of(*most)
         started = await client.limiter.turn()
         await spending.reserve(reserved)
-        # Only now: others may have learned while this one waited.
+        # Read only now, since others may have learned while this one waited.
         way = None if free else client.quirks.way(request.constraint)
         left = self._left()
         asked = unconstrained(request.body) if request.free else request.body
@@ -529,7 +528,7 @@ class Attempt:
         return exchange
 
     def _take(self, reply: Reply, sent: bytes, body: Mapping[str, Any]) -> None:
-        """Take a reply in: what is to be stored of it, and what it says about its server."""
+        """Take a reply in: make its record, and look at what it says about its server."""
         request = self.request
         self.record = Record(
             key=request.key,
@@ -571,16 +570,16 @@ class Attempt:
         finally:
             del client.sending[self]
         client.connected = True
-        # Some gateways repeat the key in what they answer: nothing of it is to be stored, shown or read.
+        # Some gateways repeat the key in their responses: it must not be stored, shown or read.
         data = client.secret.cut_response(data)
-        # Nothing can be left out of a question to an application, whatever its error names.
+        # A question to an application has no parameters to leave out, whatever its error names.
         rejected = status in _REJECTION_STATUSES
         params: dict[str, Any] = {}
         if rejected and not endpoint.application:
             params = orjson.loads(body)
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
         if isinstance(response, Accepted):
-            # The time to find a recorded reply is not the time that its model took.
+            # Finding a recorded reply takes another time than its model took.
             took = None if endpoint.built_in else seconds
             reply = Reply(self.request.key, response.raw, body=response.json, seconds=took)
             return _Exchange(reply, status, worked=True, json=response.json)
@@ -607,7 +606,7 @@ class Attempt:
 
 
 def _may_be_why(exchange: _Exchange) -> bool:
-    """Whether a server may have rejected the constraint that was added, without naming a parameter."""
+    """Whether a server may have rejected the added constraint without naming a parameter."""
     response = exchange.response
     if isinstance(response, Fatal):
         named = response.setting is not None
@@ -619,11 +618,11 @@ def _may_be_why(exchange: _Exchange) -> bool:
 
 
 def _ignores(reply: Reply, constraint: Mapping[str, Any]) -> bool:
-    """Whether a reply shows that the server did not hold it to a form, though it was asked to."""
+    """Whether a reply shows that the server ignored the requested constraint."""
     if reply.refusal is not None:
         return False
-    # What was cut off within its form may yet have it.
+    # A reply that was cut off may still have the form.
     if reply.finish_reason == "length":
         return leaves(reply.text, constraint)
-    # Nothing at all is no form either: llama-server's completions end so where a reply begins with the stop.
+    # An empty reply has no form either: llama-server's completions are empty if the reply begins with the stop.
     return reply.finish_reason in _WHOLE and not obeys(reply.text, constraint)

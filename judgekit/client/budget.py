@@ -1,8 +1,7 @@
 """What requests cost: tokens, money, budgets.
 
-Two columns are never mixed. *Standalone* is what a stage would take with an empty store: every distinct request that
-it needed, whoever paid for it. *Incurred* is what was really sent now, failed attempts included. Money that cannot be
-known is None, and shown as "-".
+Two columns are never mixed. *Standalone* is a stage's cost with an empty store: every distinct request that it needs,
+whoever paid for it. *Incurred* is what was sent now, failed attempts included. Unknown money is None, and shown as "-".
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ class Amount:
         requests: how many.
         prompt_tokens, completion_tokens: as the server reported them, thinking included in the latter.
         money: None if the price of any of them is unknown.
-        unreported: requests for which the server reported no tokens, or not both numbers; what is unknown counts as 0
-            tokens and makes money a lower bound.
-        uncounted: the most money that what is unknown of them may have cost beside that.
-        cached_tokens, thinking_tokens: of the tokens of prompts and completions, as far as servers say.
-        seconds: what each reply took from sending its request to having it, added up; requests that run at the same
-            time count each. It is stored with the replies, so that it does not depend on when they were asked for.
-        untimed: requests for which that is not known, which count as 0.
+        unreported: requests without both token counts from the server; unknown ones count as 0 tokens and make money a
+            lower bound.
+        uncounted: the most money that uncounted tokens may have cost in addition.
+        cached_tokens, thinking_tokens: parts of the prompt's and the completion's tokens, as far as reported.
+        seconds: the times from sending each request to having its reply, added up, also for parallel requests. They are
+            stored with the replies, so they do not depend on when these were requested.
+        untimed: requests of unknown time, which count as 0.
     """
 
     requests: int = 0
@@ -91,7 +90,7 @@ class Amount:
     ) -> None:
         """Add a request that took ``usage`` tokens at a price, and ``seconds``.
 
-        ``most`` is the (prompt, completion) tokens that it may have taken, for what the server did not count.
+        ``most`` is the largest possible (prompt, completion) tokens, for those that the server did not count.
         """
         prompt, completion, cached, thinking = usage or Tokens()
         self.requests += 1
@@ -120,7 +119,7 @@ class Amount:
 
     @property
     def at_most(self) -> float | None:
-        """The money, and the most that what servers did not count may have cost."""
+        """The money, including the most that uncounted tokens may have cost."""
         return None if self.money is None else self.money + self.uncounted
 
     def __add__(self, other: Amount) -> Amount:
@@ -136,15 +135,15 @@ class Usage:
     """The usage of a stage or an endpoint so far.
 
     Attributes:
-        standalone: what it would take with an empty store.
+        standalone: the cost with an empty store.
         incurred: what was sent now, failed attempts included.
         wall_s: seconds spent in it.
         sent: distinct requests answered by the endpoint now.
         cached: distinct requests replayed from the store.
         failed: distinct requests that have no reply.
-        again: distinct requests, of those that have one, asked because the reply to another could not be used.
+        again: distinct answered requests that repeat one whose reply could not be used.
 
-    The sum of two stages is what they take one after the other, without sharing any request.
+    The sum of two stages is their cost one after the other, without shared requests.
     """
 
     standalone: Amount = field(default_factory=Amount)
@@ -176,7 +175,7 @@ class Budget:
         return Budget(requests, cost)
 
     def allows(self, spent: Amount, times: float = 1.0) -> bool:
-        """Whether so many times an amount is within it."""
+        """Whether a multiple of an amount is within it."""
         if self.max_requests is not None and times * spent.requests > self.max_requests:
             return False
         return self.max_cost is None or times * (spent.at_most or 0.0) <= self.max_cost
@@ -195,8 +194,7 @@ class Spending:
 
     Attributes:
         budget: the most that may be spent.
-        uncounted: the number of requests whose tokens the server did not count: the most that they may have taken
-            stands for them.
+        uncounted: number of requests whose tokens the server did not count; their largest possible cost is used.
     """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
@@ -208,7 +206,7 @@ class Spending:
         self.uncounted = 0
 
     def allow(self, budget: Budget) -> None:
-        """Replace what is left by a new budget."""
+        """Replace the rest by a new budget."""
         requests, cost = budget.max_requests, budget.max_cost
         if requests is not None:
             requests += self._requests
@@ -218,7 +216,7 @@ class Spending:
 
     @property
     def money(self) -> float | None:
-        """The money so far; None where no price is known."""
+        """The money so far; None without prices."""
         return self._money if self._prices else None
 
     def price(self, endpoint: Endpoint) -> Price | None:
@@ -226,7 +224,7 @@ class Spending:
         return self._prices.get(endpoint.name) or self._prices.get(endpoint.model)
 
     def check(self, endpoint: Endpoint) -> None:
-        """Refuse a cost limit that could not be kept."""
+        """Refuse a cost limit that cannot be enforced."""
         if self.budget.max_cost is not None and self.price(endpoint) is None:
             raise UsageError(
                 f"a cost limit needs the price of the model {endpoint.model!r} (endpoint {endpoint.name!r}): add"
@@ -235,7 +233,7 @@ class Spending:
             )
 
     async def reserve(self, money: float) -> None:
-        """Set aside a request, and the money that it may take; wait for requests in flight, which may take less."""
+        """Reserve a request and its largest possible cost; wait for requests in flight, which may cost less."""
         while not self._fits(money):
             if self._settled is None:
                 from asyncio import Event  # takes long to import; whoever asks has it
@@ -246,7 +244,7 @@ class Spending:
         self._money_in_flight += money
 
     def _fits(self, money: float) -> bool:
-        """Whether a request fits into what requests in flight leave; raise an error if it cannot fit at all."""
+        """Whether a request fits beside those in flight; raise an error if it cannot fit at all."""
         fits = True
         most = self.budget.max_requests
         if most is not None:
@@ -266,9 +264,9 @@ class Spending:
         return fits
 
     def settle(self, reserved: float, used: float, *, counted: bool = True) -> None:
-        """Replace what was set aside for a request by the money that it took, or the most where nobody counted."""
+        """Replace the reservation for a request by its cost, or by the largest possible one if uncounted."""
         self.uncounted += not counted
-        # A request that failed is counted as well: a budget of requests is one of what was sent.
+        # Failed requests count, too: a budget of requests limits what is sent.
         self._requests_in_flight -= 1
         self._money_in_flight -= reserved
         self._requests += 1

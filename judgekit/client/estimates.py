@@ -1,9 +1,9 @@
-"""About how many tokens requests and their replies take, and between what numbers that most likely lies.
+"""Estimates of the tokens of requests and replies, with likely ranges.
 
-What an endpoint reported of stored requests is the measure: the tokens of a prompt beside those expected from its
-script, and the tokens of a reply. Before there are a few such reports, the script alone says it (of texts in twelve
-languages, a tokenizer of 131,072 words of 2024 made .6 to 1.35 times as many), and a reply takes anything from one
-token to its limit.
+They rest on an endpoint's reports about stored requests: the tokens of prompts relative to those expected from their
+script, and the tokens of replies. Without enough reports, the script alone decides (for texts in twelve languages, a
+tokenizer of 131,072 words of 2024 made .6 to 1.35 times as many), and a reply takes anything from one token to its
+limit.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import orjson
 from judgekit.wire.usage import Tokens
 
 _FEW: Final = 8
-"""Fewer reports than these say too little."""
+"""Fewer reports than this say too little."""
 
 _ENOUGH: Final = 1000
-"""More reports than these change nothing."""
+"""More reports than this change nothing."""
 
-# Tokens of a character by the first of its bytes in UTF-8: Latin letters, other alphabets, syllables and signs. A
-# count of characters alone is wrong by a factor of four between English and Chinese.
+# Tokens per character by its first byte in UTF-8: Latin letters, other alphabets, syllables and signs. Counting
+# characters alone is off by a factor of four between English and Chinese.
 _BY_SCRIPT: Final = ((range(0x80), 0.22), (range(0xC2, 0xE0), 0.45), (range(0xE0, 0xF8), 0.8))
 _OTHERS: Final = [(bytes(set(range(256)).difference(firsts)), tokens) for firsts, tokens in _BY_SCRIPT]
 
 _UNSURE: Final = (0.6, 1.5)
-"""Of what the script says, for tokenizers that are not known."""
-# Reports about documents of a few questions are alike: of the sample's questions, those of the first twelve foresaw
-# the tokens of the other 92 within 2.1 %.
+"""Factors on the script's estimate, for unknown tokenizers."""
+# Documents of a few questions are alike: in the sample, reports on the first twelve questions predicted the tokens of
+# the other 92 within 2.1 %.
 _CLUSTERED: Final = 0.04
 _UNLIMITED: Final = 2048
-"""The most tokens of a reply without a limit, as long as none is known."""
+"""The largest number of tokens of a reply without a limit, without any report."""
 _ASKED_AGAIN: Final = (0.1, 0.0, 0.5)
-"""The share of requests that are asked again: about, least and most, as long as it is not known."""
+"""The share of repeated requests (about, least, most), without any report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Foreseen:
 
 
 def exactly(number: float) -> Foreseen:
-    """Return a number that is known, as an estimate."""
+    """Return a known number as an estimate."""
     return Foreseen(number, number, number)
 
 
@@ -66,13 +66,13 @@ def rounded(number: float) -> str:
 
 
 def by_script(body: bytes) -> float:
-    """Return the tokens expected of a text in UTF-8."""
+    """Return the expected tokens of a text in UTF-8."""
     return sum(tokens * len(body.translate(None, others)) for others, tokens in _OTHERS)
 
 
 @dataclass(slots=True)
 class _Mean:
-    """The mean of numbers, and the range in which the mean of others may lie."""
+    """The mean of numbers, and the likely range of the mean of others."""
 
     count: int = 0
     total: float = 0.0
@@ -86,7 +86,7 @@ class _Mean:
     def of(self, more: int) -> Foreseen:
         """Return the mean of ``more`` further numbers."""
         mean = self.total / self.count
-        # Rounding can make it negative where all numbers are equal.
+        # Rounding can make it negative if all numbers are equal.
         variance = max(0.0, self.squares / self.count - mean * mean)
         apart = _CLUSTERED * mean + 2 * math.sqrt(variance * (1 / self.count + 1 / max(more, 1)))
         return Foreseen(mean, max(0.0, mean - apart), mean + apart)
@@ -99,7 +99,7 @@ class Observed:
     Attributes:
         prompts: tokens of prompts, as shares of those expected from their script.
         replies: tokens of replies.
-        again: requests that were asked again, of ``first`` ones.
+        again: repeated requests, out of ``first`` ones.
         first: see above.
     """
 
@@ -109,7 +109,7 @@ class Observed:
     first: int = 0
 
     def add(self, body: bytes, usage: Tokens | None, *, again: bool = False) -> None:
-        """Count a request and what was reported of it."""
+        """Count a request and its report."""
         self.again += again
         self.first += not again
         if usage is None or usage.prompt is None or usage.completion is None:
@@ -128,15 +128,15 @@ class Observed:
         return self.prompts.of(requests) if self.prompts.count >= _FEW else Foreseen(1.0, *_UNSURE)
 
     def reply(self, requests: int, room: float | None) -> Foreseen:
-        """Return the tokens of a reply, which has ``room`` for so many."""
+        """Return the tokens of a reply with ``room`` tokens at most."""
         if self.enough:
             return self.replies.of(requests)
         most = max(1.0, _UNLIMITED if room is None else room)
-        # Without any report the middle of the orders of magnitude is the least wrong guess.
+        # Without any report, the geometric middle is the least wrong guess.
         return Foreseen(math.sqrt(most), 1.0, most)
 
     def asked_again(self, requests: int, further: int | None) -> Foreseen:
-        """Return the share of requests that are asked again, where ``further`` ones may follow."""
+        """Return the share of repeated requests, if ``further`` ones may follow."""
         limit = 1.0 if further is None else min(1.0, further / max(requests, 1))
         if self.first < _FEW:
             return Foreseen(*(min(share, limit) for share in _ASKED_AGAIN))
@@ -145,17 +145,17 @@ class Observed:
         return Foreseen(min(share, limit), max(0.0, share - apart), min(share + apart, limit))
 
     def reserved(self, body: bytes, room: int) -> tuple[int, int]:
-        """Return the most (prompt, completion) tokens that one request is likely to take."""
+        """Return the likely largest (prompt, completion) tokens of a request."""
         return math.ceil(by_script(body) * self.prompt_share(1).high), room
 
 
 def most_tokens(body: bytes) -> tuple[int, int]:
-    """Return the most (prompt, completion) tokens that a request is likely to take, of which nothing is reported."""
+    """Return the likely largest (prompt, completion) tokens of a request, without reports."""
     return Observed().reserved(body, room(body))
 
 
 def room(body: bytes) -> int:
-    """Return how many tokens the reply to a request may have, 0 where it sets no limit."""
+    """Return the limit on a reply's tokens; 0 without a limit."""
     values = orjson.loads(body)
     longest = values.get("max_tokens") or values.get("max_completion_tokens")
     return longest if isinstance(longest, int) else 0

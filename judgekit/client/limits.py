@@ -1,9 +1,9 @@
-"""How fast to ask one endpoint, how long to wait for it, and what to tell the user meanwhile.
+"""How fast to ask an endpoint, how long to wait for it, and what to tell the user meanwhile.
 
 *How fast.* Concurrency starts at 32, or at a quarter of what the user set if that is more, and grows with every success
-until the endpoint first says that it is too much (429, a time-out); from then on it grows by one per round of successes
-and halves at each further sign of overload, the signs of one round counting once. It never exceeds what the user set.
-A limit on requests per minute, and pauses that the endpoint asks for, apply as well.
+until the endpoint first shows overload (429, a time-out). From then on it grows by one per round of successes and
+halves at each further sign of overload (once per round). It never exceeds the user's setting. A limit on requests per
+minute and requested pauses apply as well.
 
 *How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
 failures comes from it. Both run for ``Endpoint.patience_s``; the second only for a tenth of it if the endpoint
@@ -29,19 +29,19 @@ _THROTTLE_PATIENCE: Final = 4
 _TELL_EVERY_S: Final = 20.0
 _SILENT_S: Final = 20.0
 _WORTH_TELLING_S: Final = 0.5
-# Being throttled is not worth a message while replies still come.
+# Throttling is not worth a message while replies still come.
 _THROTTLED_S: Final = 5.0
 
 _NOTHING: Final = Retry("")
 
 
 def piece_of(whole: int, number: int, of: int) -> int:
-    """Return a part's piece of a whole number, so that all pieces make up the whole."""
+    """Return a part's share of a whole number, so that all shares add up."""
     return whole // of + (number <= whole % of)
 
 
 def share_of(endpoint: Endpoint, number: int, of: int) -> Endpoint:
-    """Return an endpoint with a part's share of its limits: all parts ask no more of a server than one process."""
+    """Return an endpoint with a part's share of its limits: all parts together load a server like one process."""
     rate = endpoint.requests_per_minute
     if rate is not None:
         rate /= of
@@ -49,7 +49,7 @@ def share_of(endpoint: Endpoint, number: int, of: int) -> Endpoint:
 
 
 class Limiter:
-    """Grants the slots of one endpoint, and says when a request that holds one may go.
+    """Grants the slots of one endpoint, and decides when a request with a slot may be sent.
 
     Attributes:
         maximum: the largest number of slots.
@@ -81,7 +81,7 @@ class Limiter:
         return free
 
     def keeps(self) -> bool:
-        """Return whether the holder of a slot may go on with another request."""
+        """Return whether the holder of a slot may send another request."""
         return self.active <= int(self.limit)
 
     def release(self) -> None:
@@ -121,19 +121,19 @@ class Limiter:
             self.limit = max(_FLOOR, self.limit / 2)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for that long."""
+        """Send nothing for this long."""
         self._resume_at = max(self._resume_at, self._clock() + seconds)
 
 
 class RetryPolicy:
     """How often and how long one request may still be tried.
 
-    Being throttled is not its fault, so it counts a quarter. A reply that is too large costs its bytes each time, so it
-    is asked for only once more; malformed headers come again and hide a reply that was paid, so they end it at once.
+    Throttling is not its fault and counts a quarter. An oversized reply costs its bytes each time, so it is requested
+    only once more; malformed headers would come again and hide a paid reply, so they end it at once.
 
     Attributes:
-        attempts: how often it failed.
-        last: why it failed last.
+        attempts: the number of failures.
+        last: the last failure.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -158,7 +158,7 @@ class RetryPolicy:
         return self._first + self._endpoint.patience_s
 
     def over(self, wait_s: float) -> bool:
-        """Return whether it may not be tried again after a wait."""
+        """Return whether its retries are used up."""
         retries, throttled = self._endpoint.max_retries, self._kinds.count(THROTTLED)
         failed = self.attempts - throttled > retries or throttled > retries * _THROTTLE_PATIENCE
         paid_in_vain = self._kinds.count(OVERSIZED) > 1 or MALFORMED in self._kinds
@@ -177,13 +177,13 @@ class RetryPolicy:
 
 
 class Watch:
-    """Keeps the time of one endpoint, and tells the user what judgekit waits for, and until when.
+    """Keeps the time of one endpoint, and tells the user what judgekit is waiting for, and until when.
 
     Args:
         endpoint: whose.
         note: called with messages for the user.
         proven: whether the endpoint ever answered, now or in an earlier run.
-        clock: seconds from any moment on.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -203,12 +203,12 @@ class Watch:
         self._tell_from: dict[str, float] = {}
 
     def heard(self, seconds: float) -> None:
-        """Note that a response came, so many seconds after its request."""
+        """Note that a response came, and its time since the request."""
         self._heard_at = self.now()
         self._slowest_s = max(self._slowest_s, seconds)
 
     def answered(self) -> None:
-        """Forget earlier failures: something better came, or a pause lies between."""
+        """Forget earlier failures, after a success or a pause."""
         self._failing_since = None
 
     def failed(self, again: Retry) -> str | None:
@@ -257,13 +257,13 @@ class Watch:
 
     def _until(self, retry_policy: RetryPolicy, wait_s: float = 0.0) -> str:
         ends = self.now() + max(self.left(retry_policy), wait_s)
-        return f"starts no attempt after {self._time_of_day(ends)}"
+        return f"gives up at {self._time_of_day(ends)}"
 
     def _time_of_day(self, moment: float) -> str:
         return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))
 
     def _tell(self, kind: str, text: str) -> None:
-        """Tell the user, but seldom enough to be read."""
+        """Tell the user, but not too often."""
         # With 64 requests in flight a server that is down would fill the screen in a second.
         if self.now() >= self._tell_from.get(kind, -inf):
             self._tell_from[kind] = self.now() + _TELL_EVERY_S

@@ -1,11 +1,11 @@
-"""Which model really answered, as far as replies say: the name a request asks for may come to mean another model.
+"""Which model really answered, according to its replies: a requested name may come to mean another model.
 
 A server that updates a model keeps its name, so that half of a labeling may come from one model and half from another,
 without an error anywhere. A reply names the model that made it and often a fingerprint of the machine and the program.
 Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no decision
-is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Nor are
-several fingerprints under one name, since some servers have one for each replica. A server that names no model, or
-always the same one, can hide a change: that is what ``revision`` is for.
+is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Several
+fingerprints under one name are not a mix either, since some servers have one per replica. A server that names no model,
+or always the same one, can hide a change: that is what ``revision`` is for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Origins = Mapping[Endpoint, Counter[Origin]]
-"""How many replies of each model and fingerprint came from each endpoint."""
+"""The number of replies of each model and fingerprint, by endpoint."""
 
 _BETWEEN = "; "
 
@@ -63,7 +63,7 @@ def mixed(origins: Origins) -> Iterator[str]:
 
 
 def changes(before: Collection[Origins], now: Origins) -> Iterator[str]:
-    """Yield a sentence for every endpoint that answers as one model now and as another one in earlier stages."""
+    """Yield a sentence for every endpoint that answered as another model in earlier stages."""
     for endpoint, counts in now.items():
         models = set(_models(counts))
         earlier: set[str] = set()

@@ -1,6 +1,6 @@
-"""What a server has beside chat completions: a sign that it is ready, and a list of models. No model is asked.
+"""What a server offers beside chat completions: a sign that it is ready, and a list of models. No model is asked.
 
-Ready is a server that lists its models (``/models``), and where it has no such list, one whose ``/health`` says so.
+A server is ready if it lists its models (``/models``) or, without such a list, if ``/health`` says so.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Server = Callable[[str], Awaitable[tuple[int, Any]]]
 
 
 def has_routes(endpoint: Endpoint) -> bool:
-    """Return whether an endpoint may have these routes: it is a server, reached by our own clients."""
+    """Return whether an endpoint may have these routes: a server, reached by our own clients."""
     return not (endpoint.application or endpoint.built_in or endpoint.own_transport)
 
 
 async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], None] = lambda _: None) -> None:
-    """Return when the endpoint's server is ready."""
+    """Wait until the endpoint's server is ready."""
     if not has_routes(endpoint):
         return
 
@@ -81,7 +81,7 @@ async def _not_ready(server: Server) -> str:
 
 
 def _models(body: Any) -> list[dict[str, Any]]:
-    """Return what a server lists of its models."""
+    """Return a server's list of models."""
     models = at(body, "data")
     if not isinstance(models, list):
         return []
@@ -95,7 +95,7 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
 
     key = api_key(endpoint)
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    # Certificates are those of the system, as where models are asked; httpx would bring its own.
+    # Certificates are those of the system, as for requests to models; httpx would bring its own.
     options = {**http_options(endpoint), "verify": ssl.create_default_context()}
     async with httpx.AsyncClient(**options, headers=headers | headers_of(endpoint), timeout=None) as client:
 
@@ -119,17 +119,17 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
 
 
 def _root(problem: BaseException, handled: BaseException | None) -> str:
-    """Return the first cause in words; httpx itself only says that connection attempts failed."""
+    """Return the first cause in words; httpx only says that connection attempts failed."""
     while (cause := problem.__cause__ or problem.__context__) is not None and cause is not handled:
         problem = cause
     return said_by_system(problem)
 
 
 def context_of(body: Any, model: str) -> int | None:
-    """Return the tokens that prompt and reply of a model may have, where a server's list of models says it."""
+    """Return the tokens for prompt and reply of a model, if a server's list of models says so."""
     listed = _models(body)
     for entry in listed:
-        # llama.cpp answers under any name with the one model that it has.
+        # llama.cpp answers under any name with its only model.
         if entry.get("id") == model or len(listed) == 1:
             for length in (entry.get("max_model_len"), at(entry, "meta", "n_ctx")):
                 if type(length) is int and length > 0:
@@ -138,7 +138,7 @@ def context_of(body: Any, model: str) -> int | None:
 
 
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
-    """Return the largest number of tokens of prompt and reply, where a server says it (vLLM, SGLang)."""
+    """Return the largest number of tokens of prompt and reply, if a server says so (vLLM, SGLang)."""
     lengths = {}
     for endpoint in filter(has_routes, endpoints):
         with suppress(OSError, JudgekitError):

@@ -1,18 +1,17 @@
-"""What replies say about their server, beside what they answer: observers of attempts, which change no label or number.
+"""Signs in replies of problems with their server: observers of attempts, which change no label or number.
 
-The user is told once, with the setting that mends it: that the model thinks, that prompts are cut silently, that it
-counts no tokens. Only a server that gives no log-probabilities where they
-are read stops the run, since none of its replies could be used.
+The user is told once, with the setting that helps: that the model thinks, that prompts are cut silently, that tokens
+are not counted. Only missing log-probabilities stop the run, if they are read, since none of the replies could be used.
 
-*Thinking.* A model that thinks first may use up its tokens before it says anything. Such a reply is cut off, says
-nothing but reasoning, and is asked for again with more room, so that each label is paid for twice. One such reply is
-proof where it holds reasoning or reports tokens of reasoning; where it is merely empty, three are.
+*Thinking.* A model that thinks first may use up its tokens before it says anything. Such a reply is cut off, holds
+nothing but reasoning, and is requested again with more room, so each label is paid for twice. One such reply is proof
+if it holds reasoning or reports tokens of reasoning; merely empty ones need three.
 
-*Prompts cut silently.* A server whose context is too short may drop what does not fit and answer all the same, as
-Ollama does beyond ``num_ctx``. Then prompts of any length report the very same number of tokens, the most there is.
-Texts may share a number by chance, and passages that were cut to a number of tokens do so on purpose; so what counts is
-that they have more bytes than their tokens can hold: `_BYTES` each, or fewer where shorter prompts of the same run show
-that fewer are usual. Five prompts of different lengths, the longest a quarter longer than the shortest, have to agree.
+*Prompts cut silently.* A server whose context is too short may drop the rest of a prompt and answer anyway, as Ollama
+does beyond ``num_ctx``. Then prompts of any length report exactly the same, largest number of tokens. Texts may share a
+number by chance, and passages that were cut to a number of tokens do so on purpose; so the proof is that they have more
+bytes than their tokens can hold: `_BYTES` each, or fewer if shorter prompts of the run show that fewer are usual. Five
+prompts of different lengths, the longest a quarter longer than the shortest, have to agree.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _KEPT: Final = 256
 
 
 def proves_thinking(reply: Reply, body: Mapping[str, Any]) -> bool | None:
-    """Whether it was thinking that used up a reply; None if it is not used up. ``body`` is the parsed reply."""
+    """Whether thinking used up a reply; None if it is not used up. ``body`` is the parsed reply."""
     if reply.finish_reason not in _CUT_OFF or reply.refusal is not None or without_reasoning(reply.text).strip():
         return None
     counted = at(body, "usage", "completion_tokens_details", "reasoning_tokens")
@@ -56,9 +55,9 @@ class Cuts:
     """Watches for prompts that are cut silently.
 
     Attributes:
-        tokens: the most that a prompt was reported to have.
-        lengths: the lengths in bytes of the prompts that were.
-        done: whether nothing is to be watched any more, since the user knows.
+        tokens: the largest reported number of tokens of a prompt.
+        lengths: the lengths in bytes of the prompts with that number.
+        done: whether watching has ended, since the user knows.
     """
 
     tokens: int = 0
@@ -68,13 +67,13 @@ class Cuts:
     _usual: float | None = None
 
     def suspects(self, size: int, tokens: int, exact: Callable[[], int] | None = None) -> bool:
-        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut."""
+        """Note a prompt of ``size`` bytes with ``tokens`` reported; return whether prompts seem to be cut."""
         if self.done:
             return False
         if len(self._seen) < _KEPT and tokens:
             self._seen.append((tokens, size / tokens))
             self._usual = None
-        # A cut shows at the largest number of tokens alone; short prompts are never cut.
+        # A cut shows only at the largest number of tokens; short prompts are never cut.
         if tokens < max(_LEAST, self.tokens):
             return False
         if tokens > self.tokens:
@@ -113,12 +112,12 @@ class ServerWarnings:
             self._note(f"{self._whom} {text}")
 
     def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
-        """Look at a reply to what was sent; ``body`` is the parsed reply.
+        """Look at the reply to a request; ``body`` is the parsed reply.
 
         Raises:
-            EndpointError: the log-probabilities that were asked for are not there.
+            EndpointError: the requested log-probabilities are missing.
         """
-        # Asked of each reply, since a model may think only about long passages.
+        # Checked for each reply, since a model may think only about long passages.
         thinks = proves_thinking(reply, body)
         self._empty += thinks is False
         if thinks or self._empty >= _EMPTY:
@@ -145,7 +144,7 @@ class ServerWarnings:
                 )
 
     def _look_for_logprobs(self, reply: Reply) -> None:
-        """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used."""
+        """Stop a run whose first replies all lack the requested log-probabilities: they cannot be used."""
         if reply.refusal is not None or not reply.text:
             return
         tops = [at(entry, "top_logprobs") for entry in reply.logprobs or ()]

@@ -1,9 +1,9 @@
 """A session: one store, one budget, one set of limits, for all stages of a run.
 
-`Session.resolve` turns units into outcomes: it asks the program for requests, answers from the store what is there,
-sends the rest, and asks the program again, until nothing more is needed. It streams: what it holds at any moment does
-not grow with the number of units. Units come out as they end, *in any order*; a stage whose output must not depend on
-that sorts it. What it sends is in flight in one event loop (`_InFlight`), whoever in the session asks for it.
+`Session.resolve` turns units into outcomes: it gets requests from the program, answers them from the store or sends
+them, and asks the program again, until nothing more is needed. It streams: memory does not grow with the number of
+units. Units come out as they end, *in any order*; a stage whose output must not depend on that sorts it. All requests
+of the session in flight share one event loop (`_InFlight`).
 
 ::
 
@@ -53,8 +53,8 @@ _LEAST_WAITING: Final = 64
 _SHARE_S: Final = 0.2
 """Seconds between looks for replies that other processes stored."""
 
-# Replies wait for others to be stored with: so long, or until they are a third of what is being sent beyond the first
-# eight. So a killed process pays again for little more than it had in flight, and for no more where that was little.
+# Replies wait this long to be stored together, or until they are a third of the requests in flight beyond the first
+# eight. So a killed process pays again for little more than it had in flight.
 _GATHER_S: Final = 0.02
 _STORED_ALONE: Final = 8
 _GATHERED_SHARE: Final = 3
@@ -68,7 +68,7 @@ U = TypeVar("U")
 
 @dataclass
 class _Stage:
-    """How far one stage is, and what it took by endpoint; requests are counted without being kept."""
+    """The progress of one stage, and its usage by endpoint; requests are counted without being kept."""
 
     name: str
     total: int | None = 0
@@ -294,7 +294,7 @@ class _Resolve(Generic[U]):
 
     Attributes:
         open: the number of jobs that have not ended.
-        usages: what attempts are charged to, by endpoint name.
+        usages: usage to which attempts are charged, by endpoint name.
         arrived: (request, outcome) of what came.
         wake: set when something came, or nothing more will.
     """
@@ -352,7 +352,7 @@ class _Resolve(Generic[U]):
 
 @dataclass(slots=True)
 class _Flight:
-    """A request that is asked, and the jobs that wait for it; the work of the first one pays."""
+    """A request in flight, and the jobs that wait for it; the work of the first one pays."""
 
     request: Request
     waiting: list[tuple[_Resolve[Any], PendingUnit[Any]]] = field(default_factory=list)
@@ -361,12 +361,12 @@ class _Flight:
 class _InFlight:
     """The attempts of one event loop while a session is used in it.
 
-    Everything that is resolved in the loop shares them, so that nothing is sent twice. The last user closes the
-    connections, so that none outlives the loop.
+    Everything resolved in the loop shares them, so that nothing is sent twice. The last user closes the connections, so
+    that none outlives the loop.
 
     Attributes:
         users: the number of `Session.resolve` that use it.
-        error: why nothing more is sent, if so; later users need another object.
+        error: why sending ended, or None; later users need another object.
         clients: by endpoint.
         flights: by the identity of the request.
     """
@@ -391,7 +391,7 @@ class _InFlight:
 
     @property
     def max_waiting(self) -> int:
-        """The most units that may wait for replies: enough that no endpoint has to wait for units."""
+        """The largest number of units that may wait for replies: enough to keep every endpoint busy."""
         return _LEAST_WAITING + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
 
     @property
@@ -443,7 +443,7 @@ class _InFlight:
         self._running[attempt] = asyncio.create_task(self._work(client, attempt))
 
     async def _work(self, client: Client, attempt: Attempt) -> None:
-        """Carry out an attempt that has a slot, and then others: a task for each would take longer."""
+        """Carry out an attempt with a slot, and then others: a task for each would take longer."""
         task = self._running[attempt]
         try:
             with self._failing():
@@ -475,7 +475,7 @@ class _InFlight:
             client.unsettled -= outcome is not None
 
     def _schedule_flush(self) -> None:
-        """Have replies stored: before more is sent if they are many, otherwise with those that come soon."""
+        """Schedule storing: at once if replies are many, otherwise together with those that come soon."""
         loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
         if len(self._pending) >= (sending - _STORED_ALONE) // _GATHERED_SHARE:
             self._stored.clear()
@@ -498,20 +498,20 @@ class _InFlight:
             self._wake()
 
     def flush(self) -> None:
-        """Store what came in one transaction, and then hand it to those who wait."""
+        """Store the replies in one transaction, then deliver them to the waiting jobs."""
         self._stored.set()
         pending, self._pending = self._pending, []
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
-        # Another process may have stored a reply to the same request; everybody goes on with the first one.
+        # Another process may have stored a reply to the same request; the first one counts for all.
         earlier = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
         for attempt, outcome in pending:
             if outcome is not None:
                 self._deliver(attempt.request, earlier.get(attempt.request.key, outcome))
 
     async def _share(self) -> None:
-        """Keep the claims alive while requests are open, and look for replies to those of other processes."""
+        """Keep the claims alive while requests are open, and look for replies that other processes stored."""
         try:
             while self.flights and self.error is None:
                 await asyncio.sleep(_SHARE_S)
@@ -530,7 +530,7 @@ class _InFlight:
             work.arrive(job, request, outcome)
 
     def _fail(self, problem: Exception) -> None:
-        """Send nothing more; wait for what is in flight, since it is paid for."""
+        """Stop sending; wait for requests in flight, since they are paid for."""
         if self.error is None:
             self.error = problem
             self._stop(paid=False)
@@ -551,7 +551,7 @@ class _InFlight:
                     work.wake.set()
 
     async def settle(self, problem: JudgekitError) -> None:
-        """Send nothing more after an error of who asks, and wait for what is in flight, since it is paid for."""
+        """Stop sending after a caller's error, and wait for requests in flight, since they are paid for."""
         self._fail(problem)
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
@@ -565,7 +565,7 @@ class _InFlight:
         with suppress(StoppedError):  # the replies are written beside the store, and those who waited know why
             self.flush()
         if self._sharing is not None:
-            with suppress(StoppedError):  # the claims of a process that has ended are void
+            with suppress(StoppedError):  # claims of an ended process are void
                 self._claims.close()
         for client in self.clients.values():
             await client.aclose()

@@ -8,11 +8,11 @@ from typing import Any
 from judgekit.wire.types import Outcome, Program, Request, most_requests, next_requests
 
 StageUnit = tuple[Program[Any], Any]
-"""A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""
+"""A unit and its program: a labeler, the answerer, or a metric for imported answers."""
 
 
 class AllStages:
-    """The requests of all stages as one program, so that those that two stages share are counted and sent once."""
+    """The requests of all stages as one program, so that shared ones are counted and sent once."""
 
     def requests(self, asked: StageUnit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of the unit's own program."""
@@ -20,5 +20,5 @@ class AllStages:
         return next_requests(program, unit, replies)
 
     def most(self, asked: StageUnit, /) -> int | None:
-        """Return the most requests that the unit's own program makes of it."""
+        """Return the largest number of requests of the unit's own program."""
         return most_requests(*asked)

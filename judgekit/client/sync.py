@@ -1,4 +1,4 @@
-"""Coroutines for synchronous code, also where an event loop is running (a notebook)."""
+"""Coroutines for synchronous code, even under a running event loop (a notebook)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook)."""
+    """Run a coroutine to its end from synchronous code, even under a running event loop (a notebook)."""
     running = False
     with suppress(RuntimeError):
         running = bool(asyncio.get_running_loop())
-    if not running:  # not while that error is handled: it would be the context of whatever the coroutine raises
+    if not running:  # outside of the handler: the error would become the context of whatever the coroutine raises
         return asyncio.run(coroutine)
     runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
     loop = runner.get_loop()
@@ -58,7 +58,7 @@ def with_session(
 ) -> T:
     """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
 
-    ``part`` is the number of a part and of all parts that work at the same time and share the limits of servers.
+    ``part`` is a part's number and the number of parts that run at the same time and share the servers' limits.
     """
     from judgekit.client.session import Session
     from judgekit.store.replies import default_store_path

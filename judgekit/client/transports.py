@@ -4,7 +4,7 @@
 redirect, reads no netrc file and keeps no cookies: a request goes to the configured endpoint, through the proxy that
 the environment names for it, or nowhere. TLS certificates are verified.
 
-`OpenAITransport` is for gateways that need what openai's client can do. httpx serves the few requests of `routes`.
+`OpenAITransport` is for gateways that need features of openai's client. httpx serves the few requests of `routes`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
 
     Args:
         endpoint: whom to ask.
-        note: told the proxy, if there is one.
+        note: called with the proxy, if there is one.
 
     Raises:
         ConfigError: see `api_key` and `proxy_for`.
@@ -104,7 +104,7 @@ class HttpTransport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self._proxy,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-                # aiohttp believes a wrong content-encoding, and a reply that was paid for would be lost: see `decoded`.
+                # aiohttp trusts a wrong content-encoding, which would lose a paid reply: see `decoded`.
                 auto_decompress=False,
             )
         try:
@@ -139,7 +139,7 @@ class HttpTransport:
 
 
 def said_by_system(problem: BaseException) -> str:
-    """Return in words why no connection was made, without the addresses that were tried."""
+    """Return why no connection was made, in words, without the tried addresses."""
     if isinstance(problem, ssl.SSLError):
         return f"no HTTPS there ({problem.reason or problem}); if the server has none, base_url begins with http://"
     number = getattr(problem, "errno", None) or 0
@@ -149,7 +149,7 @@ def said_by_system(problem: BaseException) -> str:
 
 
 def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
-    """Return the proxy for an endpoint, if there is one, and tell it."""
+    """Return the proxy for an endpoint, if any, and report it."""
     proxy = proxy_for(endpoint.base_url)
     if proxy is not None:  # told without its password
         note(
@@ -172,7 +172,7 @@ def _openai_client(endpoint: Endpoint, note: Callable[[str], None]) -> openai.As
 
 
 def openai_options(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what a client of openai is told of an endpoint: its address, what follows a ``?`` in it, its key."""
+    """Return the settings of openai's client for an endpoint: address, query string and key."""
     address = urlsplit(endpoint.base_url)
     return {
         "base_url": urlunsplit(address._replace(query="")),
@@ -182,7 +182,7 @@ def openai_options(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Return what the HTTP client under it is told: to go to the endpoint, through its proxy, or nowhere."""
+    """Return the settings of the HTTP client under it: only to the endpoint, directly or through its proxy."""
     return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
 
 
@@ -191,14 +191,14 @@ class OpenAITransport:
 
     def __init__(self, client: openai.AsyncOpenAI, headers: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Use ``client``, its address and its key, with further headers; the endpoint's ``base_url`` only names it."""
-        self._client = client.with_options(max_retries=0)  # its own retries would be sent, and paid, unseen
+        self._client = client.with_options(max_retries=0)  # its own retries would be sent and paid unseen
         self._headers = headers
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         """POST the body; return (status, headers, body)."""
         import openai
 
-        # What openai's client sends with, and raises while a body is read: httpx2 from its version 3, httpx before.
+        # The HTTP library of openai's client and its errors: httpx2 from version 3 on, httpx before.
         httpx: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
         values = orjson.loads(body)
         shown = SHOWN[endpoint.api]
@@ -242,7 +242,7 @@ class OpenAITransport:
 
 
 def _broken(problem: Exception) -> ConnectionError:
-    """Return what httpx without aiohttp says of a reply that is not HTTP: headers that it refuses, or an early end."""
+    """Return httpx's error for a reply that is not HTTP: refused headers, or an early end."""
     said = str(problem)
     if "closed" in said or "disconnected" in said:
         return ConnectionError(f"the connection broke: {said}")
@@ -255,7 +255,7 @@ RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.
 RECORDINGS: Final[Mapping[str, Path]] = MappingProxyType(
     {"SmolLM2-135M-Instruct-Q4_1": RECORDING.with_name("smollm2.jsonl.gz")}
 )
-"""Replies of other models to requests of the bundled sample, by the model's name."""
+"""Replies of other models to requests of the bundled sample, by model."""
 
 KEY: Final = 16
 
@@ -263,12 +263,12 @@ Line = tuple[str, str, str, int, int]
 
 
 def recording_of(model: str) -> Path:
-    """Return the recording of a model: that of the demo, where it has none of its own."""
+    """Return the recording of a model, by default that of the demo."""
     return RECORDINGS.get(model, RECORDING)
 
 
 def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]]:
-    """Return what each reply says of its server, and the replies by key; an absent file holds nothing."""
+    """Return the server's own fields and the replies by key; an absent file holds nothing."""
     if not path.is_file():
         return {}, {}
     server, *lines = map(json.loads, read_bytes(path).splitlines())
@@ -276,18 +276,18 @@ def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]
 
 
 class RecordedTransport(Transport):
-    """Answers what a real model said to the requests of the bundled sample, and stops the run at any other.
+    """Replays a real model's replies to the requests of the bundled sample, and stops the run at any other request.
 
-    The file is JSON lines, compressed: first what the server said of itself (``model``, ``system_fingerprint``), then
-    one reply a line, ``[key, text, finish reason, prompt tokens, completion tokens]``. A key is the first eight bytes
-    (hex) of the request's identity.
+    The file holds compressed JSON lines: first the server's own fields (``model``, ``system_fingerprint``), then one
+    reply a line, ``[key, text, finish reason, prompt tokens, completion tokens]``. A key is the first eight bytes (hex)
+    of the request's identity.
     """
 
     def __init__(self, path: Path = RECORDING) -> None:
         self._server, self._lines = recorded(path)
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the reply that was recorded for this very body."""
+        """Return the reply recorded for exactly this body."""
         key = identity(endpoint.identity, 0, body)[:KEY]
         line = self._lines.get(key)
         if line is None:

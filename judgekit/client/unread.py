@@ -1,4 +1,4 @@
-"""Which stored replies of a job could not be read: what is asked for again if the user wants that."""
+"""The stored replies of a job that could not be read, to be requested again if the user wants that."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from judgekit.wire.types import Outcome
 from judgekit.wire.unread import UNREAD, noting_unread
 
 _READERS: Final = ("label", "answer", "read")
-"""What a program reads its replies with: a labeler, an answerer, whatever else is asked."""
+"""Reads a program's replies: a labeler, an answerer or anything else that asks."""
 
 
 def unread_keys(units: Iterable[StageUnit], lookup: Lookup) -> list[str]:
     """Return the identities of stored replies that could not be read, each once.
 
-    Only units that the store answers to their end are looked at: what else lacks is asked for anyway. Where a request
-    was asked a second time, that reply counts and not the first one.
+    Only units that the store answers completely are looked at: missing requests are sent anyway. If a request was
+    repeated, the second reply counts.
     """
     found: dict[str, None] = {}
     source = iter(units)
@@ -44,6 +44,6 @@ def _unread(program: Any, unit: Any, replies: Sequence[Outcome]) -> list[str]:
 
 
 def _statuses(result: Any) -> Iterator[Any]:
-    """Yield what became of whatever was read: of each label of a list, of an answer, of a rating."""
+    """Yield the outcome of each thing read: the labels of a list, an answer, a rating."""
     for one in result if isinstance(result, list) else [result]:
         yield getattr(one, "status", None)

@@ -1,7 +1,7 @@
-"""The waves of a program: what it asks of a unit, and asks further once the replies are there.
+"""The waves of a program: its requests about a unit, and the further ones after the replies.
 
-They are followed here alone, as far as a store answers them. A session sends what is lacking and goes on when it comes;
-a plan counts it, and a batch file holds it.
+This module follows them as far as a store answers. A session sends missing requests and continues with their replies; a
+plan counts them, and a batch file holds them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from judgekit.wire.types import (
 )
 
 CHUNK: Final = 64
-"""Units that are looked up at once. More would burden the garbage collector, and keep requests in flight waiting."""
+"""Number of units looked up at once. More would burden the garbage collector, and keep requests in flight waiting."""
 
 _WAVES: Final = 100
-"""Waves after which a program does not know an end; none of ours has more than a few."""
+"""After this many waves, a program seems endless; ours have a few."""
 _ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
 _ROUNDED: Final = 16
 
@@ -42,7 +42,7 @@ Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 @dataclass(slots=True, eq=False)
 class PendingUnit(Generic[U]):
-    """A unit on its way: its outcomes so far, and what its present wave has and lacks."""
+    """A unit in progress: its outcomes so far, and what its present wave has and lacks."""
 
     unit: U
     wave: list[Request]
@@ -74,13 +74,13 @@ def begin(units: Iterable[U], program: Program[U]) -> list[PendingUnit[U]]:
 
 @dataclass(slots=True)
 class Followed(Generic[U]):
-    """How far a store answers the waves of jobs.
+    """The waves of jobs, as far as a store answers them.
 
     Attributes:
-        ended: the jobs that need nothing more.
+        ended: the finished jobs.
         waiting: those that lack replies.
         wanted: all requests of their waves, by key.
-        replies: what is stored of them.
+        replies: the stored replies among them.
     """
 
     ended: list[PendingUnit[U]] = field(default_factory=list)
@@ -125,8 +125,8 @@ class Unsent:
     Attributes:
         requests: how many.
         expected: the tokens that their script makes of them, see `by_script`.
-        room: the most tokens that their replies may have; None where a request sets no limit.
-        sizes: how many there are by expected tokens (rounded up) and room, to see which are too long for a server.
+        room: the limit on their replies' tokens; None if a request sets no limit.
+        sizes: numbers of requests by expected tokens (rounded up) and room, to see which are too long for a server.
     """
 
     requests: int = 0
@@ -139,7 +139,7 @@ class Unsent:
         self.requests += 1
         expected = by_script(body)
         self.expected += expected
-        limit = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
+        limit = _ROOM.search(body)  # quotes inside of texts have a backslash, so no text matches
         room = int(limit[1]) if limit else 0
         if limit is None:
             self.room = None
@@ -150,17 +150,17 @@ class Unsent:
 
 @dataclass(slots=True)
 class Plan:
-    """What a stage would take, counted without sending anything.
+    """The cost of a stage, counted without sending anything.
 
     Attributes:
         units: how many.
         requests: distinct requests.
         cached: those that the store holds.
-        further: the most requests that may follow them: replies that are not there yet may have to be asked for again,
-            or lead to other questions; None where that is not known.
+        further: the largest number of requests that may follow: replies may have to be requested again, or lead to
+            other questions; None if unknown.
         lacking: those that the store lacks, by endpoint.
-        observed: what endpoints reported of the requests that the store holds.
-        elsewhere: the same for requests of other stages; their prompts tell the tokenizer, their replies nothing.
+        observed: the endpoints' reports about the stored requests.
+        elsewhere: the same for other stages, whose prompts reveal the tokenizer, but whose replies reveal nothing.
     """
 
     units: int = 0
@@ -182,11 +182,11 @@ class Plan:
 
     @property
     def is_reported(self) -> bool:
-        """Whether there are reports enough of the tokens that requests to these endpoints take."""
+        """Whether there are enough reports on the tokens of requests to these endpoints."""
         return any(self.observed[endpoint].enough for endpoint in self.lacking if endpoint in self.observed)
 
     def money(self, price: Callable[[Endpoint], Price | None]) -> Foreseen | None:
-        """Return what these requests and their replies cost; None where a price is not known."""
+        """Return the cost of these requests and their replies; None if a price is unknown."""
         spent = Foreseen()
         for endpoint in self.lacking:
             known = price(endpoint)
@@ -213,11 +213,11 @@ class Plan:
         prompts = exactly(unsent.expected).times(self._share(endpoint, requests))
         reply = exactly(0) if endpoint.scores else observed.reply(requests, room)
         replies = exactly(requests).times(reply)
-        # A request that is asked again repeats its prompt, and quotes it with the reply.
+        # A repeated request holds the prompt again, together with the reply.
         return prompts.times(exactly(1) + again + again), replies.times(exactly(1) + again)
 
     def too_long(self, endpoint: Endpoint, most: int) -> tuple[int, int]:
-        """Return how many requests need more tokens than a server takes, reply included, and what the longest needs."""
+        """Return how many requests, with replies, exceed a server's context, and the tokens of the longest."""
         share = self._share(endpoint, 1).about
         requests = longest = 0
         for (expected, room), count in self.lacking.get(endpoint, Unsent()).sizes.items():
@@ -229,7 +229,7 @@ class Plan:
 
     @property
     def up_to(self) -> int | None:
-        """The most requests that it may take; None where that is not known."""
+        """The largest number of requests that it may take; None if unknown."""
         return None if self.further is None else self.requests + self.further
 
     @property
@@ -239,7 +239,7 @@ class Plan:
 
 
 def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan) -> Iterator[list[Request]]:
-    """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``."""
+    """Yield the requests that a store lacks, each once, some units at a time; count everything in ``plan``."""
     seen: set[int] = set()
     source = iter(units)
     while jobs := begin(islice(source, CHUNK), program):
@@ -262,14 +262,14 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
 
 
 def wanted(units: Iterable[U], program: Program[U], lookup: Lookup) -> Iterator[Request]:
-    """Yield all requests, as far as a store's replies lead to them; one that several units share is yielded again."""
+    """Yield all requests, as far as stored replies lead to them; shared ones are yielded for each unit."""
     source = iter(units)
     while jobs := begin(islice(source, CHUNK), program):
         yield from follow(jobs, program, lookup).wanted.values()
 
 
 def planned(units: Iterable[U], program: Program[U], lookup: Lookup) -> Plan:
-    """Count what a stage would take against a store."""
+    """Count the cost of a stage, given a store."""
     plan = Plan()
     for _ in missing(units, program, lookup, plan):
         pass
@@ -277,9 +277,9 @@ def planned(units: Iterable[U], program: Program[U], lookup: Lookup) -> Plan:
 
 
 def add_new(seen: set[int], keys: Iterable[str]) -> list[bool]:
-    """Add keys to those that were seen; return for each whether it is new.
+    """Add keys to the seen ones; return for each whether it is new.
 
-    A hash of 64 bits stands for each, half of what a key takes; two of a million share theirs with a chance of 3e-8.
+    Keys are kept as hashes of 64 bits, half of their size; the chance that two of a million collide is 3e-8.
     """
     fresh = []
     for key in keys:

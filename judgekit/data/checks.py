@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from judgekit.data.parts import AnyRun
 
 FEW: Final = 0.05
-"""Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
-share fewer of their documents are over different cuts of one."""
+"""With fewer judged queries than this share, imported labels may belong to another collection; with fewer shared
+documents, runs are over different cuts of one."""
 _LOOKED_AT: Final = 8
 _SAMPLED: Final = 1000
 _AT_ONCE: Final = 1 << 16
 """Ids that are objects at once."""
 _ROWS: Final = 5000
-"""Rows at the beginning of a run that tell whether its ranks follow its scores."""
+"""Number of first rows that decide whether a run's ranks follow its scores."""
 _PILOT: Final = 0.25
-"""The share of a run's queries that a query file lacks on purpose, at least."""
+"""From this share on, a query file lacks a run's queries on purpose."""
 _RANKED: Final = ("query", "rank", "score")
 _CONTRADICTED: Final = 0.1
-"""Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
+"""Number of neighbours in rank with contradicting scores; fewer may come from rounded ties."""
 _OWN: Final = 0.2
-"""The share of lists that begin with the query itself from which this is no chance."""
+"""From this share of lists on, beginning with the query itself is no coincidence."""
 MANY: Final = 20
-"""Runs of fewer documents in all do not tell, nor do fewer labels that are all alike."""
+"""Runs with fewer documents show nothing, nor do fewer labels that are all alike."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
-    """Refuse runs that are not about these queries and docs; return for each the queries that it lacks."""
-    # A pilot is no error: where a run holds a good part of the queries, and many others, these are left out.
+    """Refuse runs about other queries and docs; return the queries that each run lacks."""
+    # A pilot is no error: if a run holds a good part of the queries and many others, the others are left out.
     if not runs:
         raise DataError("give at least one run to evaluate")
     absent: dict[str, tuple[str, ...]] = {}
@@ -61,7 +61,7 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
         listed = set(run.query_ids)
         absent[run.name] = tuple(q for q in queries if q not in listed)
         further = len(listed) + len(absent[run.name]) - len(queries)
-        # Otherwise a mistyped id would pass for a query that somebody left out.
+        # Otherwise a mistyped id would pass for a query left out on purpose.
         if 2 * len(absent[run.name]) > len(queries) or further < _PILOT * len(listed):
             _known(run, "queries", strings(run.query_ids), queries)
         if docs is not None:
@@ -70,7 +70,7 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
 
 
 def _known(run: Run, many: str, ids: pa.StringArray, known: Queries | Docs) -> None:
-    # A collection on disk looks many up in the time of a few; to import its class here would bring all readers along.
+    # A collection on disk looks up many as fast as a few; importing its class here would load all readers.
     lacking = getattr(known, "lacking", None)
     unknown: list[str] = []
     for start in range(0, len(ids), _AT_ONCE):
@@ -88,7 +88,7 @@ def _known(run: Run, many: str, ids: pa.StringArray, known: Queries | Docs) -> N
 
 
 def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[str]:
-    """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
+    """Yield a sentence for each file or table whose ranks contradict its scores, as with distances."""
     for name, held in runs.items():
         whose = f"run {name!r}"
         if isinstance(held, str | Path):
@@ -120,11 +120,11 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
 def own_documents(
     run: AnyRun, labelings: Sequence[Labeling] = (), texts: tuple[Queries, Docs] | None = None
 ) -> Iterator[str]:
-    """Yield a sentence if many lists begin with the query itself, as where queries are documents of the collection.
+    """Yield a sentence if many lists begin with the query itself, because queries are documents of the collection.
 
-    A document that is judged relevant, or has another text than the query, only has the same id.
+    A document that is judged relevant, or has another text, merely shares the id.
     """
-    # Ids that only count, as of a few hundred queries and documents, meet by chance, but seldom at the top.
+    # Numeric ids of a few hundred queries and documents coincide by chance, but seldom at the top.
     first, least = {*run.own_first()}, max(2, _OWN * run.n_lists)
     if len(first) >= least and texts is not None:
         queries, docs = texts
@@ -160,7 +160,7 @@ def _first_rows(held: str | Path | pd.DataFrame) -> Floats:
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of names under which the same lists stand."""
+    """Yield the pairs of runs with the same lists."""
     for first, second in combinations(runs, 2):
         same = len(first) == len(second) and np.array_equal(first.query_ids, second.query_ids)
         if same and all(first.top(query_id) == second.top(query_id) for query_id in first.query_ids):
@@ -168,14 +168,14 @@ def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
 
 
 def disjoint(runs: Sequence[AnyRun]) -> Iterator[tuple[str, str, float]]:
-    """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share."""
+    """Yield the pairs of runs that share few documents, as over two cuts of a collection, and the share."""
     queries = runs[0].lowest(_LOOKED_AT).query_ids
     pairs = [{*run.only(queries).ranked_keys.tolist()} for run in runs]
     for (first, some), (second, others) in combinations(zip(runs, pairs, strict=True), 2):
-        # Runs that share documents of the same queries share them over all, which takes far longer to see.
+        # Runs that share documents on the same queries share them overall, which takes far longer to check.
         if len(some & others) >= max(1, FEW * len(some)):
             continue
-        # All that was read, also below the depth: the first few of two runs may have nothing in common.
+        # All documents, even below the depth: the first few of two runs may have nothing in common.
         fewer, more = sorted((first, second), key=lambda run: run.n_docs_as_read)
         sample = _sample(fewer)
         shared = _shared(more, sample)
@@ -210,7 +210,7 @@ def _shared(run: AnyRun, sample: pa.StringArray) -> int:
 
 
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
-    """Return whether runs share few documents, and yet retrieved the same stretches of pages."""
+    """Return whether runs share few documents, but retrieved the same stretches of pages."""
     ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
     for *names, _ in disjoint(runs):
         spans: list[tuple[str, int, int, str]] = []
@@ -225,7 +225,7 @@ def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
 
 
 def judges_nothing(labeling: Labeling) -> bool:
-    """Return whether imported labels say nothing of any pooled document, so that each 0 is only what the file lacks."""
+    """Return whether imported labels judge no pooled document, so that every 0 is merely unlisted."""
     known = False
     for block in labeling.blocks("query_id", "judged"):
         if "judged" in block:
@@ -236,7 +236,7 @@ def judges_nothing(labeling: Labeling) -> bool:
 
 
 def remarks(labeling: Labeling) -> Iterator[str]:
-    """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
+    """Yield remarks on labels, to be read before their scores: unjudged or escalated ones, and problems."""
     import pandas as pd
 
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
@@ -264,7 +264,7 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     def among(rows: pd.DataFrame) -> str:
         return f"{rows['query_id'].nunique():,} of {total:,} queries"
 
-    # What a label is not about has to be read before its scores, which are about the rest.
+    # Exclusions have to be read before the scores, which are about the rest.
     without = counts[counts["status"] == Status.NOT_APPLICABLE.value]
     if len(without):
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
@@ -284,7 +284,7 @@ def remarks(labeling: Labeling) -> Iterator[str]:
         if met:
             few = f"judges documents of only {len(met):,} of {total:,} queries"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
-    # Where nothing was judged, this is why all of them are alike.
+    # If nothing was judged, that is why all of them are alike.
     elif len(given) == 1 and given.total() >= MANY:
         (label,) = given
         yield f"{name} gives all {given.total():,} pairs the same label, {label:g}: it tells no documents apart."

@@ -35,11 +35,11 @@ Objects = npt.NDArray[np.object_]
 N = TypeVar("N", bound=np.generic)
 
 _CHUNK: Final = 32_768
-"""Rows that are hashed at a time: their intermediate values stay in the processor's cache."""
+"""Number of rows hashed at a time, so that intermediate values stay in the processor's cache."""
 _BLOCK: Final = 1 << 22
 """Bytes of a text file that are parsed at a time."""
 _SPARE_BITS: Final = 4
-"""A table of keys has 16 to 32 times as many places as keys: a larger one would leave the cache, a smaller one
+"""A table of keys has 16 to 32 times as many places as keys: a larger one would leave the cache, a smaller one would
 send many keys to the next table."""
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
@@ -47,7 +47,7 @@ _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
 
 
 class RunLengthIds(NamedTuple):
-    """A column of query ids, in which equal ids mostly stand together: index it by row."""
+    """A column of query ids in which equal ids are mostly adjacent; indexed by row."""
 
     ids: list[str]
     """The distinct ids in order of appearance."""
@@ -120,7 +120,7 @@ def _joined(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[N]) -> npt.NDArray[N]:
-    """Return the values of an Arrow array without nulls as a numpy array, without a copy where it can."""
+    """Return the values of an Arrow array without nulls as a numpy array, without a copy if possible."""
     array = _joined(array)
     if not len(array):
         return np.empty(0, dtype)
@@ -135,7 +135,7 @@ def objects(ids: pa.StringArray | list[str]) -> Objects:
 
 
 def integers(values: npt.NDArray[Any]) -> pa.Int64Array:
-    """Return 64-bit integers as an Arrow array, without a copy where it can."""
+    """Return 64-bit integers as an Arrow array, without a copy if possible."""
     whole = np.ascontiguousarray(values).view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
@@ -146,8 +146,8 @@ def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
 
 
 def gather(table: pa.Table, rows: npt.NDArray[np.integer]) -> pa.Table:
-    """Return the given rows of a table, in whose memory (a mapped file) nothing else is touched."""
-    # Arrow's own way would bring the pieces of each column together first.
+    """Return the given rows of a table without touching other parts of its memory (a mapped file)."""
+    # Arrow itself would first join the pieces of each column.
     order = np.argsort(rows, kind="stable")
     ascending, parts, start = rows[order], [], 0
     for batch in table.to_batches():
@@ -168,18 +168,18 @@ def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.intege
 
 
 def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
-    """Code a column of query ids, whose parts stand one behind the other."""
+    """Code a column of query ids, given in consecutive parts."""
     return _joined_runs([*map(pc.run_end_encode, parts)])
 
 
 def _joined_runs(parts: Sequence[pa.RunEndEncodedArray]) -> RunLengthIds:
-    """Code a column of query ids whose parts are coded each by itself."""
+    """Code a column of query ids from separately coded parts."""
     values, ends, rows = [strings([])], [np.zeros(0, np.int64)], 0
     for part in parts:
         values.append(part.values)
         ends.append(rows + numbers(part.run_ends, np.int32).astype(np.int64))
         rows += len(part)
-    # A stretch may go on in the next part.
+    # A stretch may continue in the next part.
     joined = pc.run_end_encode(pa.concat_arrays(values))
     coded = joined.values.dictionary_encode()
     bounds = np.append(0, np.concatenate(ends)[numbers(joined.run_ends, np.int32) - 1])
@@ -187,9 +187,9 @@ def _joined_runs(parts: Sequence[pa.RunEndEncodedArray]) -> RunLengthIds:
 
 
 def find(keys: Keys, among: Keys) -> Codes:
-    """Return the index of each key in ``among``, -1 where it is not there."""
-    # A table by the first bits of the keys holds nearly all. Those that lost their place there, also to an equal one,
-    # stand in a table by other bits.
+    """Return the index of each key in ``among``, or -1."""
+    # A table by the first bits of the keys holds nearly all. Keys that lost their place, even to an equal one, go to a
+    # table by other bits.
     bits = min(len(among).bit_length() + _SPARE_BITS, 24)
     table, rows = np.full(1 << bits, -1, np.int32), np.arange(len(among), dtype=np.int32)
     shift = np.uint64(64 - bits)
@@ -210,19 +210,19 @@ def find(keys: Keys, among: Keys) -> Codes:
 
 
 NOT_PLAIN: Final = (pa.ArrowException, OSError, ValueError)
-"""What reading by columns raises where a cell is not plain, so that the file has to be read record by record."""
+"""Errors of reading by columns if a cell is not plain, so that the file has to be read record by record."""
 
 
 class TextTable(NamedTuple):
-    """How the cells of a text file stand in its lines.
+    """The layout of cells in the lines of a text file.
 
     Attributes:
-        columns: their names in order, "" for those that nobody reads.
-        delimiter: what stands between two cells.
+        columns: their names in order, "" for ignored ones.
+        delimiter: the separator of cells.
         header: whether the first line names the columns.
-        packing: how the file is packed, as Arrow calls it.
-        trec: whether any white space may stand between two cells, and empty lines between rows.
-        skip: how many lines of comments stand in front.
+        packing: the compression, in Arrow's terms.
+        trec: whether any white space separates cells, and empty lines may separate rows.
+        skip: number of comment lines at the beginning.
     """
 
     columns: Sequence[str]
@@ -236,7 +236,7 @@ class TextTable(NamedTuple):
         """Return a reader of the columns that ``types`` names, in this order; quotes are plain characters."""
         import pyarrow.csv as pacsv
 
-        # By their places: names may be there twice.
+        # By position, since names may be repeated.
         places = {str(self.columns.index(name)): kind for name, kind in types.items()}
         return pacsv.open_csv(
             stream,
@@ -263,7 +263,7 @@ def text_batches(
     """
     types = dict(zip(wanted, _PAIR, strict=True))
     if table.trec:
-        # All columns are looked at: one that is empty, two spaces in a row, would make a score of the rank.
+        # All columns are checked: an empty one, from two spaces in a row, would turn the rank into a score.
         types |= {name: pa.string() for name in table.columns if name and name not in types}
     if spaced:
         single = table._replace(delimiter=" ", skip=0)
@@ -271,10 +271,10 @@ def text_batches(
             if rows.strip():
                 yield from _plain(single.read(in_arrow(_single_spaced(rows)), types), quotes=True)
         return
-    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
-    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
-    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
-    # under the number of this one. It is closed when the last of them lets go of it.
+    # Arrow's own streams, not Python's: its reading thread may release the stream after this returns, and a release
+    # that needs the interpreter aborts the process if the program is ending. The stream is not closed here either: if
+    # the file is not read to its end, that thread may still be reading, and would read from the next file opened under
+    # the same number. It is closed by its last owner.
     stream = pa.input_stream(str(path), compression=table.packing)
     yield from _plain(table.read(stream, types), quotes=table.trec)
 
@@ -331,12 +331,12 @@ def parquet_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatc
 
 
 def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns with the types that they should have."""
+    """Yield columns with their proper types."""
     schema = pa.schema(zip(wanted, _PAIR, strict=True))
     for batch in row_groups(path, wanted, 262_144):
         rows = batch.select([*wanted])
         query, doc, number = rows.schema.types
-        # Arrow's cast would make an id of the number 7, which may have been "007", or a score of a text.
+        # Arrow's cast would turn the number 7, perhaps once "007", into an id, or a text into a score.
         numeric = pa.types.is_floating(number) or pa.types.is_integer(number)
         if {query, doc} - {pa.string(), pa.large_string()} or not numeric:
             raise ValueError(f"{query}, {doc} and {number} are not two ids and a number")
@@ -349,27 +349,27 @@ _LARGE: Final = 1 << 25
 
 
 def pairs_of(batches: Iterable[pa.RecordBatch]) -> Pairs:
-    """Return the rows of batches of query, doc and number, and perhaps more."""
+    """Return the rows of batches with query, doc, number and possibly more."""
     queries, parts, values = list[pa.RunEndEncodedArray](), list[pa.StringArray](), [np.empty(0)]
     batch = None
     for batch in batches:
-        # At once: the ids of all rows take as much as all else.
+        # At once, since the ids of all rows take as much memory as everything else.
         queries.append(pc.run_end_encode(batch.column(0)))
         parts.append(batch.column(1))
         values.append(numbers(batch.column(2), np.float64))
     docs = pa.concat_arrays(parts or [strings([])])
-    # One column after the other, since each is there twice while its parts are joined.
+    # One column after the other, since each exists twice while its parts are joined.
     del parts
     joined = np.concatenate(values)
     del values, batch
     if docs.nbytes > _LARGE:
-        # What the parts took would else stay with Arrow, while numpy needs as much again.
+        # Otherwise Arrow would keep the parts' memory while numpy needs as much again.
         pa.default_memory_pool().release_unused()
     return Pairs(_joined_runs(queries), docs, joined)
 
 
 def _plain(batches: Iterable[pa.RecordBatch], *, quotes: bool) -> Iterator[pa.RecordBatch]:
-    """Yield batches of which no text is empty or holds white space (or less), or a quote, and nothing is null.
+    """Yield batches without nulls and without texts that are empty or hold white space, control characters or quotes.
 
     Raises:
         ValueError: of any other batch.
@@ -398,11 +398,11 @@ def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
 
 
 def _as_words(ids: pa.StringArray) -> Keys | None:
-    """Return ids as numbers that are in order as they are; None where some id has not one to eight bytes, or a NUL."""
+    """Return ids as numbers in the same order; None if any id is longer than eight bytes, is empty or has a NUL."""
     ends = _offsets(ids)
     texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
     lengths = np.diff(ends)
-    # NUL is what stands behind shorter ids.
+    # Shorter ids are padded with NUL.
     if lengths.max(initial=0) > 8 or lengths.min(initial=1) < 1 or not texts.all():
         return None
     offsets, words = _eights(ids, ">u8")
@@ -412,8 +412,8 @@ def _as_words(ids: pa.StringArray) -> Keys | None:
 
 
 def grouped(rows: Ints, group: npt.NDArray[np.integer]) -> Ints:
-    """Return rows that are in some order by the group of each, in the same order within it: a stable sort by group."""
-    # Place and group are one number, which is sorted several times as fast as by a sort that is stable.
+    """Return rows sorted by group, keeping their order within groups (a stable sort)."""
+    # Sorting one number of group and place is several times as fast as a stable sort.
     keys = group[rows].astype(np.uint64) << np.uint64(32)
     keys |= np.arange(len(rows), dtype=np.uint64)
     keys.sort()
@@ -421,7 +421,7 @@ def grouped(rows: Ints, group: npt.NDArray[np.integer]) -> Ints:
 
 
 def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
-    """Return the ids in ascending order, and for each of the given ones its place there."""
+    """Return the ids in ascending order, and the place of each given one."""
     order = sorted(range(len(ids)), key=ids.__getitem__)
     places = np.empty(len(ids), np.int64)
     places[order] = np.arange(len(ids))
@@ -435,7 +435,7 @@ def _mix(keys: Keys) -> Keys:
 
 
 def _eights(ids: pa.StringArray, order: str) -> tuple[npt.NDArray[np.integer], Keys]:
-    """Return where ids begin and end (N + 1), and the eight bytes from each place on as a number, in a byte order."""
+    """Return the bounds of ids (N + 1), and the eight bytes from each position as a number, in a byte order."""
     offsets = _offsets(ids)
     first, last = int(offsets[0]), int(offsets[-1])
     texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
@@ -447,7 +447,7 @@ def _eights(ids: pa.StringArray, order: str) -> tuple[npt.NDArray[np.integer], K
 
 
 def _hashes(ids: pa.StringArray) -> Keys:
-    """Return a 64-bit hash of each text by itself, whatever stands beside it."""
+    """Return a 64-bit hash of each text, independently of the others."""
     offsets, words = _eights(ids, "<u8")
     starts, ends = offsets[:-1], offsets[1:]
     lengths = ends - starts
@@ -464,7 +464,7 @@ def _hashes(ids: pa.StringArray) -> Keys:
 
 def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling."""
-    # Two different pairs share one with a chance of 2**-64: who relies on keys compares the ids of what they match.
+    # Two different pairs collide with a chance of 2**-64, so users of keys compare the ids of matches.
     keys = np.repeat(_mix(_hashes(strings(queries.ids)))[queries.codes], np.diff(queries.bounds))
     for start in range(0, len(docs), _CHUNK):
         part = keys[start : start + _CHUNK]
@@ -473,7 +473,7 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
 
 
 def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
-    """Return a query and a doc that stand in two of the rows of these keys, or None."""
+    """Return a query and a doc that occur in two rows, given their keys, or None."""
     for start, stop in pairwise(_whole_queries(pairs.queries)):
         in_order = np.sort(keys[start:stop])
         for key in in_order[1:][in_order[1:] == in_order[:-1]]:
@@ -485,7 +485,7 @@ def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
 
 
 def _whole_queries(queries: RunLengthIds) -> list[int]:
-    """Return edges between which the rows of some queries stand: all of one, and few enough to sort them quickly."""
+    """Return edges of blocks that hold all rows of some queries and are small enough to sort quickly."""
     rows = int(queries.bounds[-1])
     if len(queries.codes) > len(queries.ids):
         return [0, rows]

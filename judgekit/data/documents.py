@@ -29,7 +29,7 @@ class Query:
     text: str
     answers: tuple[str, ...] = ()
     language: str = ""
-    # Dictionaries have no hash, and a query has to have one: answers are grouped by it.
+    # Queries need a hash for grouping answers, and dictionaries have none.
     messages: tuple[Mapping[str, str], ...] = field(default=(), hash=False)
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -112,10 +112,10 @@ Queries = Mapping[str, Query]
 
 
 def record_of(item: Query | Doc) -> dict[str, Any]:
-    """Return the fields of a query or doc by name as a record holds them, its further columns among them."""
+    """Return the fields of a query or doc by name, as in a record, including further columns."""
     held = {field.name: getattr(item, field.name) for field in fields(item)}
     columns: Mapping[str, str] = held.pop("columns")
-    # An empty title or no answer is worth seeing in a file; of all else only what is there.
+    # An empty title or a missing answer is worth showing in a file; other fields only if present.
     shown = ("title", "text", "answers")
     return {name: value for name, value in held.items() if name in shown or value not in (None, "", ())} | {**columns}
 
@@ -139,7 +139,7 @@ class Docs(Protocol):
 
 
 def unknown_doc(doc_id: object) -> DataError:
-    """Return the error for a document that a collection does not hold."""
+    """Return the error for a document that is not in a collection."""
     return DataError(f"doc {doc_id!r} is not in the collection")
 
 
@@ -161,7 +161,7 @@ class MemoryDocs:
             raise unknown_doc(error.args[0]) from None
 
     def __getitem__(self, doc_id: str) -> Doc:
-        """Return the document of an id; an unknown one is a `DataError`."""
+        """Return the document of an id; raise a `DataError` for an unknown one."""
         return self.get([doc_id])[0]
 
     def __contains__(self, doc_id: object) -> bool:
@@ -176,13 +176,13 @@ class MemoryDocs:
 
 def render(doc: Doc, fields: Fields = "title+text") -> str:
     """Return the text of a document for prompts and for containment: title, newline, text."""
-    # Containment and prompts must see the same text, or an answer in the title counts for one of them only.
+    # Containment and prompts must see the same text; otherwise an answer in the title counts for one of them only.
     if fields == "text" or not doc.title:
         return doc.text
     return f"{doc.title}\n{doc.text}"
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has: one per four bytes of UTF-8, begun ones counted."""
-    # The same rule as for the cost before paying: no tokenizer is known for an endpoint that is only an address.
+    """Return the estimated tokens of a text: one per four bytes of UTF-8, rounded up."""
+    # The same rule as for cost estimates: the tokenizer of an endpoint is unknown.
     return -(-len(text.encode()) // BYTES_PER_TOKEN)

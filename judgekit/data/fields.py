@@ -1,4 +1,4 @@
-"""How the fields of a record are found by name and checked; every problem is an error with its line.
+"""Finds the fields of a record by name and checks them; every problem is an error with its line.
 
 judgekit's own names come first, those of BEIR and other common collections next. Rules for all forms:
 
@@ -36,20 +36,20 @@ Names = Mapping[str, tuple[str, ...]]
 
 
 class Declaration(NamedTuple):
-    """All that is said of one kind of records: whoever reads, recognises or refuses them looks here.
+    """The declaration of one kind of records, for reading, recognising and refusing them.
 
     Attributes:
         names: of their fields.
-        many: what several of them are called.
-        expected: what a file of them may be, for error messages.
-        bare: the columns of a file without a header, by their number: MS MARCO's queries and collections, ….
-        number: the key of the number of a pair, where they are pairs of query and doc.
+        many: the plural.
+        expected: the expected file, for error messages.
+        bare: the columns of a file without a header, by their number, as in MS MARCO's queries and collections.
+        number: the key of the number, for pairs of query and doc.
         trec: the columns of TREC's files.
         beir: the file in a BEIR folder.
-        one: what one of them is called.
-        needs: the keys that each has, any of several.
-        marks: names of columns that speak for this kind where a file may be of two.
-        called: what such files are called, where nothing else decides.
+        one: the singular.
+        needs: the required keys; alternatives are grouped.
+        marks: names of columns that decide for this kind if a file may be of two.
+        called: typical file names, used if nothing else decides.
     """
 
     names: Names
@@ -159,7 +159,7 @@ QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names
 
 
 def _number(value: Any) -> float:
-    """Return a finite number, or what a text holds as one (as in CSV, and as DPR writes scores)."""
+    """Return a finite number, also from a text (CSV, and DPR's scores)."""
     number = as_number(value)
     if not math.isfinite(number):
         raise ValueError(f"must be a finite number, not {value!r}")
@@ -167,7 +167,7 @@ def _number(value: Any) -> float:
 
 
 def _offset(value: Any) -> int:
-    """Return a number of characters, which CSV holds as a text."""
+    """Return a number of characters, also from a text (CSV)."""
     number = as_number(value)
     if not (number >= 0 and number.is_integer()):
         raise ValueError(f"must be a whole number of characters of the page, from 0, not {value!r}")
@@ -204,7 +204,7 @@ _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "answers": _answers,
     "messages": _messages,
 }
-"""What the fields hold; a `ValueError` says why a value is not that."""
+"""The checks of the fields; a `ValueError` says what is wrong with a value."""
 _NEEDED: Final = ("id", "text", "query", "doc")
 TABULAR: Final = ("csv", "tsv", "xlsx")
 _ROWS: Final = ("parquet", "xlsx", "frame")
@@ -213,12 +213,12 @@ _ROWS: Final = ("parquet", "xlsx", "frame")
 
 @dataclass(frozen=True)
 class Source:
-    """The file that records come from, and what they are.
+    """The file of records, and their kind.
 
     Attributes:
         path: the file; None for a DataFrame.
-        format: its format's name; the records of ``parquet`` and ``frame`` are rows.
-        names: where each field may be found.
+        format: the format's name; the records of ``parquet`` and ``frame`` are rows.
+        names: the possible names of each field.
         what: ``query``, ``doc``, …, for error messages.
         form: the nested form's name, or "".
     """
@@ -230,7 +230,7 @@ class Source:
     form: str = ""
 
     def of(self, names: Names, what: str) -> Self:
-        """Return the same source for other objects, such as those inside of its records."""
+        """Return a copy of the source for other objects, such as those inside of its records."""
         return replace(self, names=names, what=what)
 
     def error(self, record: DataRecord, reason: str) -> DataError:
@@ -244,7 +244,7 @@ class Source:
         return DataError(f"row {record.line}: {reason}", self.path)
 
     def again(self, record: DataRecord, identifier: str, first: int, before: object, item: object) -> None:
-        """Refuse an id that was there before, ``first`` on that line; passages of questions may repeat their text."""
+        """Refuse a repeated id, ``first`` seen on that line; passages of questions may repeat their text."""
         if not (self.form and isinstance(before, Doc) and isinstance(item, Doc)):
             unit = "row" if self.format in _ROWS else "line"
             raise self.error(record, f"{self.what} {identifier!r} appears twice (first on {unit} {first})")
@@ -256,13 +256,13 @@ class Source:
         return DataError(f"holds no {what}", self.path)
 
     def find(self, record: DataRecord, key: str) -> str | None:
-        """Return the name under which a record holds a field, or None; null counts as absent."""
-        # Exports write null where they have nothing, so null is absent, not a text.
+        """Return the name of a field in a record, or None; null counts as absent."""
+        # Exports write null for nothing, so null is absent, not a text.
         present = [name for name in self.names[key] if record.fields.get(name) is not None]
-        # Terrier's docid is the number of a document inside of its index; docno is the id that judgments name.
+        # Terrier's docid is a document's number in its index; docno is the id in judgments.
         if "docno" in present and "docid" in present:
             present.remove("docid")
-        # Two names that hold the same leave nothing to choose.
+        # If two names hold the same value, either will do.
         if any(record.fields[name] != record.fields[present[0]] for name in present[1:]):
             both = " and ".join(map(repr, present))
             way = "by renaming the other"
@@ -272,8 +272,8 @@ class Source:
         return present[0] if present else None
 
     def names_in(self, fields: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """Return the name of each field that a record has, by key; None where two names of one field are there."""
-        # The records of a file have the same few sets of names: what one set means is worked out once.
+        """Return the name of each field in a record, by key; None if a field has two names there."""
+        # A file's records share a few sets of names, so each set is worked out once.
         shape = tuple(fields)
         if shape not in self._shapes:
             present = {key: [name for name in names if name in fields] for key, names in self.names.items()}
@@ -299,7 +299,7 @@ class Source:
         return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
     def get(self, record: DataRecord, key: str) -> Any:
-        """Return what a record holds in a field, checked; None where it is absent and may be."""
+        """Return a field of a record, checked; None if it is optional and absent."""
         name = self.find(record, key)
         if name is None:
             if key in _NEEDED:
@@ -307,19 +307,19 @@ class Source:
             return None
         value = record.fields[name]
         tabular = self.format in TABULAR
-        # A cell of a CSV that is left empty is no page; an empty id stays an error.
+        # An empty cell of a CSV means no page; an empty id stays an error.
         if tabular and value == "" and key in ("page", "start", "end"):
             return None
         if isinstance(value, str):
             if key == "messages" or (key == "answers" and tabular):
                 value = self.cell(record, name, value)
-            # Under a plural name a bare text may be a list that was written badly.
+            # Under a plural name, a bare text may be a badly written list.
             elif key == "answers" and name in ("answer", *REFERENCES):
                 value = [value]
         return self.checked(record, name, _CELLS[key], value)
 
     def cell(self, record: DataRecord, name: str, cell: str, *, python: bool = False) -> Any:
-        """Return a cell of CSV as a list: a JSON list, with ``python`` also as pandas writes one, else one text."""
+        """Return a cell of CSV as a list: from JSON, with ``python`` also from pandas' spelling, else one text."""
         array = None
         if python and _OBJECT.match(cell):
             array = _ARRAY.fullmatch(cell)
@@ -336,8 +336,8 @@ class Source:
             if python:
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                     held = ast.literal_eval(cell)
-                    # As pandas writes a list; of an array of numpy, without commas, Python would make one text. A long
-                    # one is written with dots in its middle.
+                    # Lists as pandas writes them. Python would read a numpy array, which has no commas, as one text;
+                    # long ones have dots in the middle.
                     if str(held) == cell or (array is not None and all(isinstance(text, str) for text in held)):
                         return held
             hint = " (pandas: write the table with to_json(…, orient='records', lines=True))"
@@ -355,7 +355,7 @@ class Source:
         return frozenset(chain(*self.names.values()))
 
     def columns(self, record: DataRecord) -> dict[str, str]:
-        """Return what else a record holds, as texts: all but lists and objects."""
+        """Return the other fields of a record as texts, without lists and objects."""
         columns = {}
         for name, value in record.fields.items():
             if name not in self._known and not isinstance(value, list | dict):
@@ -366,7 +366,7 @@ class Source:
     def each(
         self, records: Iterable[DataRecord], read: Callable[[Self, DataRecord], tuple[str, T]], many: str
     ) -> dict[str, T]:
-        """Return what records hold by id, in their order."""
+        """Return the values of records by id, in order."""
         items: dict[str, T] = {}
         lines: dict[str, int] = {}
         for record in records:
@@ -381,16 +381,16 @@ class Source:
 
 
 _ARRAY: Final = re.compile(r"\s*array\((\[.*\])(?:,\s*dtype=[^)]*)?\)\s*", re.S)
-"""An array of numpy as its ``repr`` writes it: with commas, other than as ``str`` does."""
+"""The ``repr`` of a numpy array, with commas, unlike its ``str``."""
 _OBJECT: Final = re.compile(r"\s*(?:array\(|page_content=['\"]|<[\w.]+(?: \w+)* at 0x|[A-Z]\w+\(\w+=)")
-"""How Python shows arrays, LangChain's and LlamaIndex' documents, and objects without a form of their own."""
+"""Python's display of arrays, of LangChain's and LlamaIndex' documents, and of plain objects."""
 
 
 def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
-    """Return the query that a record holds, by its id; the last message is the text of one that has no other."""
+    """Return the query in a record, by its id; without a text, its last message is the text."""
     query_id = source.get(record, "id")
     messages: tuple[dict[str, str], ...] = source.get(record, "messages") or ()
-    # A conversation ends with the question, which need not be written twice.
+    # A conversation ends with the question, so it need not be repeated.
     if messages and messages[-1]["role"] == "user" and source.find(record, "text") is None:
         text = messages[-1]["content"]
     else:
@@ -405,12 +405,12 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
 
 
 def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query]:
-    """Return the queries that records hold, by id, in their order."""
+    """Return the queries in records, by id, in order."""
     return source.each(records, query_of, "queries")
 
 
 def _plain_doc(source: Source, fields: Mapping[str, Any]) -> Doc | None:
-    """Return the doc of a record with an id, a text and perhaps a title, all good; None of any other record."""
+    """Return the doc of a record with a valid id, a text and possibly a title; None for any other record."""
     names = source.names_in(fields)
     if names is None or len(names) != len(fields) or "page" in names or "start" in names or "end" in names:
         return None
@@ -426,14 +426,14 @@ def _plain_doc(source: Source, fields: Mapping[str, Any]) -> Doc | None:
 
 
 def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
-    """Return the doc that a record holds, by its id."""
-    # Nearly all of a large collection is like this, and takes a third of the time so.
+    """Return the doc in a record, by its id."""
+    # Most records of a large collection are like this, and take a third of the time this way.
     plain = _plain_doc(source, record.fields)
     if plain is not None:
         return plain.doc_id, plain
     doc_id, text, title, page = (source.get(record, key) for key in ("id", "text", "title", "page"))
     start = end = None
-    # Offsets without a page say nothing: passages of different pages would seem to overlap.
+    # Offsets without a page mean nothing: passages of different pages would seem to overlap.
     if page is not None:
         start, end = source.get(record, "start"), source.get(record, "end")
     if (start is None) != (end is None):
@@ -444,19 +444,19 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
 
 
 def same_text(doc: Doc, other: Doc) -> bool:
-    """Return whether two docs read alike; the results of one pipeline may know the page of a passage, others not."""
+    """Return whether two docs have the same title and text; some results of a pipeline may lack the page."""
     return (doc.title, doc.text) == (other.title, other.text)
 
 
 def docs_of(source: Source, records: Iterable[DataRecord]) -> MemoryDocs:
-    """Return the docs that records hold."""
+    """Return the docs in records."""
     return MemoryDocs(source.each(records, doc_of, "docs").values())
 
 
 def rows_of(
     source: Source, records: Iterable[DataRecord], value: str, problem: Callable[[float], str | None] = lambda _: None
 ) -> tuple[list[str], list[str], list[float]]:
-    """Return the queries, docs and numbers that the records of a run or of qrels hold."""
+    """Return the queries, docs and numbers in the records of a run or of qrels."""
     values: list[float] = []
     lines: dict[tuple[str, str], int] = {}
     for query, doc, number, line in checked_rows(source, records, value, lines, problem):
@@ -489,7 +489,7 @@ def checked_rows(
                 if source.form:
                     reason += ", as judgekit init does"
                 raise source.error(record, reason)
-            # Where no record has a score its rank counts, and in lists of passages their order.
+            # Without scores, ranks count, and in lists of passages their order.
             rank = None if scored else source.get(record, "rank")
             if rank is not None:
                 number = -rank

@@ -40,7 +40,7 @@ _ODD_CELL: Final = re.compile(rb"[\"\0]|[,\t\n]'[=+@\t\r'-]")
 """Quotes and NUL, and a cell that `as_cell` may have made."""
 
 _ROW_GROUP: Final = 1 << 20
-"""Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
+"""Rows in Arrow's row groups of Parquet: writing in blocks of this size leaves no trace in a file."""
 
 
 def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         fields = {renamed.get(name, name): cell for name, cell in record.fields.items()}
         if not cells:
             table.known(fields, path)
-        # A field of later records only would be a column of mostly missing values that nobody asked for.
+        # A field of only later records would make a column of mostly missing values.
         elif further := fields.keys() - cells[0].keys():
             raise DataError(f"has a field {further.pop()!r} that earlier records lack", path, record.line)
         if form in TABULAR:
@@ -123,7 +123,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
 
 
 def column_names(path: str | Path, expected: str) -> set[str]:
-    """Return the names of a table's columns, as `read_table` names them; none of an empty file."""
+    """Return the names of a table's columns, as in `read_table`; none for an empty file."""
     spec, file = form_of(path)
     first = next(records(Path(file), spec, expected)[1], None)
     renamed = {str(value): key for key, value in spec.params}
@@ -131,10 +131,10 @@ def column_names(path: str | Path, expected: str) -> set[str]:
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:
-    """Read a CSV file without any quotes at full speed; None where the strict reader has to look."""
+    """Read a CSV file without quotes at full speed; None if the strict reader is needed."""
     data = read_bytes(path, expected)
     header = data[: data.find(b"\n") + 1 or None].decode(errors="replace").rstrip("\r\n").split(delimiter)
-    # Arrow takes quotes for plain characters, and an apostrophe may guard a formula.
+    # Arrow reads quotes as plain characters, and an apostrophe may guard a formula.
     if _ODD_CELL.search(data) or len(set(header)) < len(header):
         return None
     kinds = {**table.columns, **table.optional}
@@ -148,10 +148,10 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
 
 
 def _read_part(part: Path, expected: str) -> pd.DataFrame:
-    """Read a Parquet file that no newer version wrote."""
+    """Read a Parquet file; refuse one from a newer version."""
     with parquet_file(part, expected) as file:
         version = int((file.schema_arrow.metadata or {}).get(_VERSION_KEY, SCHEMA_VERSION))
-        # A column may have changed its meaning since: read as before it would be a wrong number.
+        # A column may have changed its meaning: read the old way, its numbers would be wrong.
         if version > SCHEMA_VERSION:
             reason = f"was written by a newer judgekit (schema version {version}; this version reads {SCHEMA_VERSION})"
             raise DataError(reason, part)
@@ -160,7 +160,7 @@ def _read_part(part: Path, expected: str) -> pd.DataFrame:
 
 
 def check_target(path: str | Path, *, table: bool = False) -> None:
-    """Refuse the name of a file to be written, before work is done that would then be lost."""
+    """Refuse a bad name for an output file before any work is done."""
     path = Path(path)
     if table and path.suffix != ".parquet" and not path.name.removesuffix(".gz").endswith((".csv", ".tsv")):
         raise UsageError(f"{path}: the name of a table file must end in .csv, .tsv (plain or .gz) or .parquet")
@@ -219,7 +219,7 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
 
 
 def _write_parquet(frames: Iterable[pd.DataFrame], path: str | Path) -> None:
-    """Write frames of the same columns, at least one, one below the other; whole or absent."""
+    """Write one or more frames of the same columns below each other, completely or not at all."""
     import pyarrow.parquet as pq
 
     schema: Any = None
@@ -237,7 +237,7 @@ def _write_parquet(frames: Iterable[pd.DataFrame], path: str | Path) -> None:
 
 
 def _nested_answers(source: str | Path) -> pd.DataFrame | None:
-    """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
+    """Return the answers of a nested form, each a text or a number (0 is one), or ""."""
     import pandas as pd
 
     origin, entries = opened(source, "answer")
@@ -248,7 +248,7 @@ def _nested_answers(source: str | Path) -> pd.DataFrame | None:
         answer = record.fields["answer"]
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
-        # An answer that is not there is failed, never a text such as None.
+        # A missing answer is failed, never a text such as None.
         if answer is None:
             answer = ""
         rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})

@@ -1,4 +1,4 @@
-"""Folders that are one collection: the parts of a table, or text files; and what a walk through a folder leaves out."""
+"""Folders that are one collection (parts of a table, or text files), and which files a walk through a folder skips."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _UNPACKED: Final = 4
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of the folders in it, by name; no hidden ones, and no results of judgekit."""
+    """Yield the files in a folder and its subfolders, by name, without hidden ones and results of judgekit."""
     for place, folders, names in os.walk(folder):
-        # Results lie beside the data: read as data, the labels of one run would be the input of the next.
+        # Results may lie beside the data: read as data, the labels of one run would be input of the next.
         shown = [name for name in folders if not name.startswith((".", "_"))]
         folders[:] = sorted(name for name in shown if not is_results_folder(Path(place, name)))
         yield from (Path(place, name) for name in sorted(names) if not name.startswith((".", "_", "~$")))
 
 
 def text_files(folder: Path) -> list[Path]:
-    """Return the text files of a folder and of the folders in it."""
+    """Return the text files in a folder and its subfolders."""
     return [path for path in walk(folder) if path.suffix.lower() in TEXTS]
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of the files of a folder that is one table."""
+    """Return the size in bytes of a file, or of a folder that is one table."""
     return sum(part.stat().st_size for part in files_of(path))
 
 
@@ -49,7 +49,7 @@ def unpacked_size(path: Path, expected: str) -> int:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of a folder that is one collection, in the order of their names; of a file, itself."""
+    """Return the files of a folder that is one collection, by name; for a file, the file itself."""
     if not path.is_dir():
         return [path]
     parts = sorted(part for part in path.iterdir() if part.is_file())

@@ -1,6 +1,6 @@
-"""What people hold, taken as queries, docs, runs and labelings: files, tables, dictionaries, other libraries' objects.
+"""Takes files, tables, dictionaries and other libraries' objects as queries, docs, runs and labelings.
 
-Each function names what it takes in its error. What is inside is checked by the rules for files.
+The error of each function names what it takes. Contents are checked by the rules for files.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _LABELINGS: Final = (
 
 
 def as_queries(source: AsQueries) -> Queries:
-    """Return queries by id from any form that people hold them in (see the message of the error)."""
+    """Return queries by id from any supported form (see the error's message)."""
     if _are_files(source):
         return read_queries(source)
-    # What was checked once goes from call to call of a notebook without being read again.
+    # Objects that were checked once pass from call to call without being read again.
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
@@ -76,7 +76,7 @@ def as_queries(source: AsQueries) -> Queries:
 
 
 def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
-    """Return docs from any form that people hold them in (see the message of the error); a collection stays itself."""
+    """Return docs from any supported form (see the error's message); a collection stays as it is."""
     if _are_files(source):
         return read_docs(source, index=index)
     if isinstance(source, MemoryDocs | DiskDocs):
@@ -89,7 +89,7 @@ def one_by_one(docs: Docs) -> Iterator[Doc]:
     """Return the documents of a collection in their order.
 
     Raises:
-        UsageError: it can only be asked for documents by their ids.
+        UsageError: it only gives documents by id.
     """
     if not isinstance(docs, Iterable):
         raise UsageError("the documents must be a file, a table or a list, to be read one by one")
@@ -104,16 +104,16 @@ def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
 
 
 def as_runs(source: AsRuns, *, drop_self: bool = False) -> list[Run]:
-    """Return runs from any form that people hold them in (see the message of the error).
+    """Return runs from any supported form (see the error's message).
 
-    With ``drop_self`` documents that are the query itself are left out.
+    ``drop_self`` leaves out documents that are the query itself.
     """
     runs = (_as_run(held, given) for held, given in _several(source, Run, _RUNS))
     return [run.without_own() if drop_self else run for run in runs]
 
 
 class NotedRuns(NamedTuple, Generic[R]):
-    """Runs, and what looks wrong in them, a sentence each."""
+    """Runs, with sentences on what looks wrong."""
 
     runs: list[R]
     notes: tuple[str, ...]
@@ -133,7 +133,7 @@ def noted_runs(source: AsRuns, depth: int | None = None, *, drop_self: bool = Fa
 
 
 def noted_lists(source: AsRuns, *, drop_self: bool = False, whole: bool = False) -> NotedRuns[AnyRun]:
-    """Return the same as `as_runs`, with what looks wrong.
+    """Return the same as `as_runs`, with sentences on what looks wrong.
 
     Large files are not read, unless ``whole``, but in parts when something is worked out of them.
     """
@@ -157,14 +157,14 @@ def _lists(source: AsRuns, *, whole: bool, drop_self: bool) -> Iterator[tuple[An
 
 
 def _as_run(held: Any, given: str | None) -> Run:
-    """Return one run under the name that was given for it, or its own."""
+    """Return one run under the given name, or its own."""
     name = given or _name_of(held, "run")
     if isinstance(held, Run):
         return _named(held, name)
     if isinstance(held, str | Path):
         return read_run(held, given)
     rows = _rows(held, "run", _ONE_RUN, f"run {name!r}")
-    # Read as one run, the lists of several would be mixed by their scores.
+    # Several runs read as one would be mixed by score.
     if "run" in rows and rows["run"].nunique() > 1:
         raise UsageError(
             f"the table of run {name!r} holds {rows['run'].nunique()} runs, by its column 'run': give each by"
@@ -174,7 +174,7 @@ def _as_run(held: Any, given: str | None) -> Run:
 
 
 def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None = None) -> list[Labeling]:
-    """Return labelings from any form that people hold them in (see the message of the error)."""
+    """Return labelings from any supported form (see the error's message)."""
     left = dict(scales or {})
     labelings: list[Labeling] = []
     for held, given in _several(source, Labeling, _LABELINGS):
@@ -197,21 +197,21 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
 
 
 def _as_pandas(source: Any) -> Any:
-    """Return a table of another library (polars, Arrow, DuckDB) as pandas has it; everything else as it is."""
-    # All of them hand out their rows by Arrow's PyCapsule interface.
+    """Return a table of another library (polars, Arrow, DuckDB) as a pandas DataFrame; anything else as it is."""
+    # All of them provide their rows by Arrow's PyCapsule interface.
     if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
         return source
     import pyarrow as pa
 
     try:
         table = pa.table(source)
-    # A single column is no table.
+    # A single column is not a table.
     except pa.ArrowInvalid:
         return source
     try:
         return table.to_pandas()
     except pa.ArrowNotImplementedError:
-        # Lists of polars hold views of texts, which Arrow can only make into Python's objects.
+        # Lists in polars hold views of texts, which Arrow can only turn into Python objects.
         return pd.DataFrame(table.to_pydict())
 
 
@@ -231,7 +231,7 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
             raise _unknown(expected, source)
         record = DataRecord(number, {name: _plain(value) for name, value in fields.items()})
         if key is not None:
-            # Which of the two ids is meant nobody can tell.
+            # Nobody can tell which of the two ids is meant.
             if record.fields.get(own, key) != key:
                 raise origin.error(record, f"its key is {key!r}, but its {own} is {record.fields[own]!r}")
             record = DataRecord(number, {**record.fields, own: key})
@@ -256,7 +256,7 @@ def _plain(value: object) -> object:
 
 
 def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, str | None]]:
-    """Yield runs or labelings, each with its name where a dictionary names it."""
+    """Yield runs or labelings, with names if a dictionary gives them."""
     if isinstance(source, Mapping) and not _by_query(source):
         for name, held in source.items():
             if not isinstance(name, str):
@@ -274,7 +274,7 @@ def _by_query(source: Mapping[Any, Any]) -> bool:
     for docs in source.values():
         if isinstance(docs, set | frozenset):
             return True
-        # A query for which nothing was found says nothing: the next one tells.
+        # A query without results does not tell; the next one does.
         if not isinstance(docs, Mapping):
             return False
         for number in docs.values():
@@ -292,7 +292,7 @@ def _named(held: T, name: str) -> T:
 
 
 def _name_of(source: object, otherwise: str) -> str:
-    """Return the name that a file or an object has."""
+    """Return the name of a file or an object."""
     if isinstance(source, str | Path):
         return stem(source)
     name = getattr(source, "name", None)
@@ -300,7 +300,7 @@ def _name_of(source: object, otherwise: str) -> str:
 
 
 def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[Source, Iterator[DataRecord]]:
-    """Return records of one kind: those given, or those inside of them where they are of a nested form."""
+    """Return records of one kind: the given ones or, for a nested form, those inside."""
     first, records = telling(records)
     needs = DECLARED[kind].needs
     if first and not all(any(origin.find(first[0], key) for key in keys) for keys in needs):
@@ -311,7 +311,7 @@ def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[S
 
 
 def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
-    """Return a table ``query_id, doc_id`` and a number: of a table, a dictionary of dictionaries, rows, or results."""
+    """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, rows, or results."""
     source = _as_pandas(source)
     value = DECLARED[kind].number
     origin = Source(None, "frame", DECLARED[kind].names, whose)
@@ -332,7 +332,7 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
             return pd.DataFrame(dict(zip(own, rows_of(nested, records, value), strict=True)))
-        # As objects: pandas would make numbers of ids that are "007" in one row and 7 in the next.
+        # As objects: pandas would turn ids into numbers if they are "007" in one row and 7 in the next.
         frame = pd.DataFrame([record.fields for record in records], dtype=object)
         if len(frame) and not {*chain(*origin.names.values())} & {*frame.columns}:
             raise _unknown(expected, [{}])
@@ -358,7 +358,7 @@ def _unknown(expected: str, value: object) -> UsageError:
 
 
 def _kind(value: object) -> str:
-    """Return what a value is, in words, for error messages."""
+    """Return the kind of a value in words, for error messages."""
     name = type(value).__name__
     if not isinstance(value, Mapping | Sequence) or isinstance(value, str | bytes):
         return name

@@ -1,4 +1,4 @@
-"""Existing judgments held against a collection: relevant documents that it lacks, and copies of relevant documents.
+"""Checks existing judgments against a collection: relevant documents that it lacks, and copies of relevant documents.
 
 An id that leads nowhere, or to another copy of the text, would quietly become *not relevant*: a changed prefix, an
 index that was built anew, a passage that is stored twice.
@@ -17,16 +17,16 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 
 Judged = Mapping[str, Mapping[str, float]]
-"""By query the relevance of each document that a file judges."""
+"""The relevance of each judged document, by query."""
 
 _TOP: Final = 10
-"""Documents of each list that are looked at where no depth is given."""
+"""Default number of documents to look at in each list."""
 _LOOKED_AT: Final = 1000
-"""Queries whose passages are read for copies of relevant ones."""
+"""Number of queries whose passages are checked for copies of relevant ones."""
 
 
 def judged_by(labeling: Labeling) -> Judged:
-    """Return what a labeling says of each document, by query."""
+    """Return a labeling's judgments by query."""
     judged: dict[str, dict[str, float]] = {}
     for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
         obtained = block[block["status"] == Status.OK.value]
@@ -37,7 +37,7 @@ def judged_by(labeling: Labeling) -> Judged:
 
 
 def misplaced_in(labelings: Sequence[Labeling], runs: Sequence[Run], docs: Docs) -> list[str]:
-    """Return which relevant documents of labelings a collection lacks, or holds under another id."""
+    """Return sentences on relevant documents that a collection lacks, or holds under another id."""
     found = _tops(runs)
     notes: list[str] = []
     for labeling in labelings:
@@ -46,7 +46,7 @@ def misplaced_in(labelings: Sequence[Labeling], runs: Sequence[Run], docs: Docs)
 
 
 def _tops(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """Return by query the documents at the top of any run."""
+    """Return the documents at the top of any run, by query."""
     found: dict[str, dict[str, None]] = {}
     for run in runs:
         for query_id in run.query_ids:
@@ -55,13 +55,13 @@ def _tops(runs: Sequence[Run]) -> dict[str, list[str]]:
 
 
 def misplaced(name: str, judged: Judged, least: float, found: Mapping[str, Sequence[str]], docs: Docs) -> Iterator[str]:
-    """Yield which relevant documents a collection lacks, and which it holds under another id, too.
+    """Yield which relevant documents a collection lacks, and which it also holds under another id.
 
     Args:
-        name: of the judgments.
-        judged: what they say.
-        least: the least relevance that counts as relevant.
-        found: by query the documents that runs found; judgments of other queries are not looked at.
+        name: the name of the judgments.
+        judged: the judgments.
+        least: the smallest label that counts as relevant.
+        found: the documents that runs found, by query; judgments of other queries are ignored.
         docs: the collection.
     """
     relevant = {
@@ -91,7 +91,7 @@ def misplaced(name: str, judged: Judged, least: float, found: Mapping[str, Seque
 def differing(judged: Judged, least: float, questions: Mapping[str, str]) -> int:
     """Return how many questions have rows with different relevant documents.
 
-    ``questions`` says by query id which question it asks. Rows without a relevant document say nothing.
+    ``questions`` holds each query's question, by query id. Rows without a relevant document do not count.
     """
     relevant = {}
     for query_id, relevances in judged.items():
@@ -103,7 +103,7 @@ def differing(judged: Judged, least: float, questions: Mapping[str, str]) -> int
 def _copies(
     relevant: Mapping[str, Sequence[str]], judged: Judged, found: Mapping[str, Sequence[str]], docs: Docs
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield query, document and the relevant document whose text it has, of documents that nobody judged."""
+    """Yield unjudged documents that copy a relevant one: query, document and the relevant document."""
     known = ((query_id, [doc_id for doc_id in ids if doc_id in docs]) for query_id, ids in relevant.items())
     for query_id, doc_ids in islice(((query_id, ids) for query_id, ids in known if ids), _LOOKED_AT):
         others = [doc_id for doc_id in found[query_id] if doc_id not in judged[query_id] and doc_id in docs]

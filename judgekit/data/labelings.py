@@ -49,11 +49,11 @@ STATUSES: Final = tuple(Status)
 _CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
 _OK: Final = _CODES["ok"]
 _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() if c != "status"}, LABELS.optional)
-"""The labels table where every label was obtained."""
+"""The labels table without a status: every label was obtained."""
 _SORTED: Final = 262_144
-"""Rows that are sorted at a time."""
+"""Number of rows sorted at a time."""
 _LARGEST: Final = 2**53
-"""From here on a float is not the whole number that it was read from."""
+"""From here on, floats do not hold every whole number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Scale:
         Raises:
             DataError: some are not whole numbers.
         """
-        # A fraction may be a mean, a probability or a gain: guessing which would change every measure.
+        # A fraction may be a mean, a probability or a gain: a wrong guess would change every measure.
         odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
         if odd.size:
             raise DataError(f"the relevance {grade_problem(float(odd[0]))}")
@@ -134,7 +134,7 @@ class Scale:
 
     def lowered(self, values: Floats) -> Scale:
         """Return the scale extended to a file's negative grades; scales that do not begin at 0 stay as they are."""
-        # TREC's qrels have -2 for spam, below every grade: the largest is what a user declares.
+        # TREC's qrels have -2 for spam, below every grade; users declare the largest grade.
         least = np.floor(values.min(initial=0))
         if self.kind != "grades" or self.low != 0 or not -_LARGEST < least < 0:
             return self
@@ -184,12 +184,12 @@ def _status_codes(name: str, texts: pa.StringArray) -> npt.NDArray[np.int8]:
 
 
 class LabelFile:
-    """Labels as they come, in a file without a name that ends with its last reader: in memory they would not fit.
+    """Labels in the order in which they are made, in an unnamed temporary file: they may not fit into memory.
 
     A context manager; what `table` returned stays.
 
     Args:
-        folder: where the file lies.
+        folder: the folder of the file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -210,7 +210,7 @@ class LabelFile:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed at the end of the block
-            # A stream for each piece: later ones may have columns that the first did not, such as a reason.
+            # A stream for each piece: later ones may have further columns, such as a reason.
             with pa.ipc.new_stream(self._file, made.schema) as stream:
                 stream.write_table(made)
         except OSError as error:
@@ -218,7 +218,7 @@ class LabelFile:
         self._ends.append(self._file.tell())
 
     def table(self, last: pd.DataFrame) -> pa.Table:
-        """Return all rows, ``last`` behind those that were added, without reading the file into memory."""
+        """Return all added rows, then ``last``, without reading the file into memory."""
         tables = []
         if self._file is not None:
             self._file.flush()
@@ -232,9 +232,9 @@ def _arrow(frame: pd.DataFrame) -> pa.Table:
     """Return a checked table of labels as Arrow's."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-    except pa.ArrowException:  # a further column of things of different kinds
+    except pa.ArrowException:  # a further column of mixed kinds
         return _arrow(frame.astype(dict.fromkeys(frame.columns[frame.dtypes == "object"], "str")))
-    # Read as `strings` has them, from a file that is mapped into memory, without a copy.
+    # With the type of `strings`, so that a mapped file is read without a copy.
     for name in {"query_id", "doc_id", "status"}.intersection(table.column_names):
         table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
     return table
@@ -244,7 +244,7 @@ _CORE: Final = ("query_id", "doc_id", "relevance", "status")
 
 
 def _further(table: pa.Table) -> pa.Table:
-    """Return the other columns of a labels table as `LABELS.check` has them: "" or NaN for null, its own first."""
+    """Return the other columns of a labels table as in `LABELS.check`: known ones first, with "" or NaN for null."""
     held = {*table.column_names} - {*_CORE}
     names = [*filter(held.__contains__, LABELS.optional), *sorted(held - {*LABELS.optional})]
     columns = {}
@@ -293,14 +293,14 @@ class Labeling(NotebookRepr):
         """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
 
         Args:
-            name: how the labeling is called.
-            scale: what the numbers mean; without it they are grades up to the largest.
-            rows: the table; one of Arrow's may be larger than memory (`LabelFile`). Or pairs with their relevance.
-            declared: whether somebody declared the scale.
+            name: the labeling's name.
+            scale: what the numbers mean; by default they are grades up to the largest.
+            rows: the table; an Arrow table may be larger than memory (`LabelFile`). Or pairs with their relevance.
+            declared: whether the scale was declared.
             negative: whether a scale of grades from 0 on is lowered to hold negative grades.
 
         Raises:
-            DataError: a label is there twice, not on the scale, or missing and yet has a relevance.
+            DataError: a label is repeated, is not on the scale, or is missing but has a relevance.
         """
         if not name.strip():
             raise DataError("the name of a labeling is empty")
@@ -334,7 +334,7 @@ class Labeling(NotebookRepr):
         keys = row_keys(queries, docs)
         if ALL in queries.ids:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
-        # Two labels of one pair would both count, and which of them is right nobody knows.
+        # Two labels of one pair would both count, and nobody knows which is right.
         if twice := repeated(rows, keys):
             raise DataError(f"labeling {name!r}: query {twice[0]!r}, doc {twice[1]!r} is labelled twice")
         # A label that was not obtained must not carry a number: somebody would read it as one.
@@ -418,7 +418,7 @@ class Labeling(NotebookRepr):
     def counts(self) -> dict[str, int]:
         """Return the number of labels by status, zeros included."""
         counted = np.bincount(self.row_status, minlength=len(STATUSES))
-        # All are named, so that a 0 is seen to be none.
+        # Zeros are included, to show that nothing is missing.
         return {s.value: int(n) for s, n in zip(STATUSES, counted, strict=True)}
 
     def shares(self) -> dict[str, int]:

@@ -1,9 +1,9 @@
-"""Which data a result is of: the files that it was made from, each with its SHA-256, in a manifest beside it.
+"""The inputs of a result: the files behind it, each with its SHA-256, in a manifest beside it.
 
-A results folder holds ``manifest.json``; a single file ``OUT`` has ``OUT.manifest.json``. The hash is of the bytes of
-the file, as ``sha256sum`` gives it. A manifest has the hashes of the results too: of a file that was changed since it
-says nothing. Where an input has a manifest itself, what *it* was made from is kept with it, so that a table of scores
-still knows the queries that its labels were made for.
+A results folder holds ``manifest.json``; a single file ``OUT`` has ``OUT.manifest.json``. Hashes are those of
+``sha256sum``. A manifest also holds the hashes of the results: it does not apply to a file that was changed since. If
+an input has its own manifest, *its* inputs are kept, too, so that a table of scores still knows the queries behind its
+labels.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MANIFEST: Final = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file (or a folder that is one table) that something was made from.
+    """An input: a file, or a folder that is one table.
 
     Attributes:
-        file: its path, as it was given.
+        file: its path, as given.
         bytes: its size.
-        sha256: of its bytes; of a folder, of a ``sha256sum`` listing of its files in the order of their names.
-        inputs: what it was made from, by role, as far as its own manifest says so.
+        sha256: the hash of its bytes; for a folder, of a ``sha256sum`` listing of its files by name.
+        inputs: its own inputs by role, if its manifest names them.
     """
 
     file: str
@@ -48,7 +48,7 @@ class InputFile:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Hash a file, read once as a stream, and look for its manifest."""
+        """Hash a file, reading it once as a stream, and look for its manifest."""
         sha256 = _sha256(path)
         return cls(str(path), size_of(path), sha256, _made_from(path, sha256))
 
@@ -57,7 +57,7 @@ _LARGE: Final = 64 << 20
 
 
 def _sha256(path: Path) -> str:
-    """Return the hash of a file; that of a large one is kept, for reading it takes longer than all else."""
+    """Return the hash of a file; hashes of large files are cached, since reading them takes longest."""
     if not path.is_file() or path.stat().st_size < _LARGE:
         return _hashed(path)
     from judgekit.data.readers import fingerprint
@@ -99,7 +99,7 @@ def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, I
     places: dict[str, Path] = {}
     inside: set[Path] = set()
     for role, path in named.items():
-        # Without the form in front of its path, and inside of a folder of several.
+        # Without the form in front of its path, and inside of a folder of several files.
         places[role] = located(path, _KINDS.get(role.split()[0], role)).path
         inside.update(part.resolve() for part in files_of(places[role]))
     for path in read:
@@ -112,7 +112,7 @@ _KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrel
 
 
 def manifest_path(out: Path) -> Path:
-    """Return where the manifest of a file lies that a command writes."""
+    """Return the path of the manifest for a command's output file."""
     return out.with_name(f"{out.name}.{MANIFEST}")
 
 
@@ -127,8 +127,8 @@ def write_manifest(
 ) -> None:
     """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
 
-    ``experiment`` is the experiment file and ``command`` the command that fills the folder, where those of another one
-    are refused; ``made`` is how labels and answers came about (`judgekit.labelers.made`).
+    ``experiment`` is the experiment file and ``command`` the command that fills the folder, if others are refused
+    there; ``made`` records how labels and answers were made (`judgekit.labelers.made`).
     """
     hashes = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
     content: dict[str, object] = {"judgekit": __version__}
@@ -146,7 +146,7 @@ def write_manifest(
 
 
 def experiment_in(manifest: Path) -> Path | None:
-    """Return the experiment file that a manifest names; None where it names none."""
+    """Return the experiment file that a manifest names, or None."""
     try:
         return Path(json.loads(manifest.read_bytes())["experiment"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -155,13 +155,13 @@ def experiment_in(manifest: Path) -> Path | None:
 
 @cache
 def _validator() -> TypeAdapter[dict[str, InputFile]]:
-    from pydantic import TypeAdapter  # takes as long to import as a command's help takes in all
+    from pydantic import TypeAdapter  # importing it takes as long as a command's whole help
 
     return TypeAdapter(dict[str, InputFile])
 
 
 def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
-    """Return what a file was made from if a manifest says so of just this content, else nothing."""
+    """Return the inputs of a file, if a manifest lists it with exactly this content."""
     for manifest in _manifests(path):
         try:
             content = json.loads(manifest.read_bytes())
@@ -180,7 +180,7 @@ def replaced(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _wrote(path: Path) -> bool:
-    """Return whether a manifest says that judgekit wrote a file with just this content."""
+    """Return whether a manifest says that judgekit wrote a file with exactly this content."""
     sha256 = _sha256(path)
     for manifest in _manifests(path):
         try:
@@ -193,7 +193,7 @@ def _wrote(path: Path) -> bool:
 
 
 def made_in(path: Path) -> dict[str, dict[str, Any]]:
-    """Return how the labels and answers in a file came about, if a manifest says so of just this content."""
+    """Return how a file's labels and answers were made, if a manifest lists it with exactly this content."""
     if not path.exists():
         return {}
     for manifest in _manifests(path):
@@ -208,25 +208,25 @@ def made_in(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def made_of(path: Path) -> dict[str, Any]:
-    """Return how the labels in a file of one labeling came about; {} where that is not known."""
+    """Return how the labels in a file of one labeling were made; {} if unknown."""
     made = list(made_in(path).get("labels", {}).values())
     return made[0] if len(made) == 1 else {}
 
 
 def _manifests(path: Path) -> list[Path]:
-    """Return the manifests that may speak of a file: its own, that of its folder, that of the folder above."""
+    """Return the manifests that may list a file: its own, that of its folder, that of the folder above."""
     path = path.absolute()
     beside = (manifest_path(path), path.parent / MANIFEST, path.parent.parent / MANIFEST)
     return [manifest for manifest in beside if manifest.is_file()]
 
 
 def has_manifest(path: Path) -> bool:
-    """Return whether some manifest may speak of a file; tells without reading anything."""
+    """Return whether some manifest may list a file, without reading anything."""
     return bool(_manifests(path))
 
 
 def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> list[str]:
-    """Return a sentence for each role (queries, docs, a run) in which inputs used together are of other files."""
+    """Return a sentence for each role (queries, docs, a run) whose inputs come from different files."""
     # The same data in another form, compressed for example, counts as another file.
     versions: dict[str, dict[str, str]] = {}
     for role, source, user in _all(inputs, "this command"):

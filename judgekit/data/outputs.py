@@ -16,19 +16,19 @@ from judgekit.errors import UsageError
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "'")
-"""How the cells begin that a spreadsheet takes for a formula, or for a text that was guarded."""
+"""Beginnings of cells that a spreadsheet reads as a formula or as a guarded text."""
 
 _MARKS: Final = {
     "manifest.json": b'{\n "judgekit": ',
     "resolved.toml": b"# Paths are relative to ",
 }
-"""How the files begin that make a folder one of ours."""
+"""Beginnings of the files that mark a folder as ours."""
 
 
 def check_folder(folder: Path, names: Iterable[str], overwrite: bool | None = None) -> None:
-    """Refuse a folder for results that is a file, or that would lose files which are not results of judgekit.
+    """Refuse a results folder that is a file, or in which other files than judgekit's would be lost.
 
-    ``overwrite`` is what the user says of that; None where the command does not ask.
+    ``overwrite`` is the user's permission; None if the command does not ask.
     """
     if any(exists(part) and not part.is_dir() for part in (folder, *folder.parents)):
         raise UsageError(f"--out {folder} is a file; the results need a folder")
@@ -65,22 +65,22 @@ def as_json(text: str) -> str:
 
 
 def as_cell(value: Any) -> Any:
-    """Return a cell of a file for spreadsheets: an apostrophe stands before a text that would be a formula."""
-    # A reply that begins with =HYPERLINK would be run by the spreadsheet of whoever opens the table.
+    """Return a cell that is safe for spreadsheets: texts that would be formulas get an apostrophe in front."""
+    # A spreadsheet would run a reply that begins with =HYPERLINK.
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
     return value
 
 
 def of_cell(value: Any) -> Any:
-    """Return what `as_cell` made a cell of."""
+    """Return the value from which `as_cell` made a cell."""
     if isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA):
         return value[1:]
     return value
 
 
 def cache_folder() -> Path:
-    """Return where replies and indexes lie unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache."""
+    """Return the default folder of replies and indexes: ``$JUDGEKIT_CACHE``, else the platform's cache."""
     if named := os.environ.get("JUDGEKIT_CACHE"):
         return Path(named).expanduser()
     variable, place = _CACHES.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
@@ -88,11 +88,11 @@ def cache_folder() -> Path:
 
 
 _CACHES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
-"""By platform: the variable that names the folder of caches, and where it is in the home unless that is set."""
+"""By platform: the variable for the cache folder, and its default below the home folder."""
 
 
 def is_results_folder(folder: Path) -> bool:
-    """Return whether a folder holds results of judgekit, those of a run that was killed included."""
+    """Return whether a folder holds results of judgekit, even of a killed run."""
     for name, mark in _MARKS.items():
         file = folder / name
         if file.is_file() and file.read_bytes().startswith(mark):
@@ -101,19 +101,20 @@ def is_results_folder(folder: Path) -> bool:
 
 
 def command_of(folder: Path) -> str:
-    """Return which command filled a folder of results; "" where nothing says so."""
+    """Return the command that filled a folder of results; "" if unknown."""
     try:
         content = json.loads((folder / "manifest.json").read_bytes())
         if "command" in content:
             return str(content["command"])
     except (OSError, ValueError, TypeError):
         content = {}
-    # 0.3.0 did not say it. `build` may have replaced a run's manifest there, whose other files are those of the run.
+    # 0.3.0 did not record it. There `build` may have replaced a run's manifest, while the other files belong to the
+    # run.
     if (folder / "resolved.toml").is_file():
         return "choose" if (folder / "choice.json").is_file() else "run"
     return "build" if "experiment" in content else ""
 
 
 def inline(text: str) -> str:
-    """Return a text of somebody else for one line of Markdown: it ends no cell and no line, and opens no tag."""
+    """Return foreign text as part of a Markdown line: it cannot end a cell or line, or open a tag."""
     return clean(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

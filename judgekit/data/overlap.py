@@ -1,7 +1,7 @@
 """Whether the lists of two runs are nested, one inside the other.
 
-Where one list is part of the other, a measure that only counts documents knows beforehand which of them it prefers:
-recall and hit can never prefer the part, precision seldom prefers the whole. No label can change that.
+If one list is part of the other, measures that only count documents have a fixed preference: recall and hit never
+prefer the part, precision seldom prefers the whole. No label can change that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from judgekit.data.runs import Run
 
 OFTEN: Final = 0.1
-"""Two runs whose lists are nested on a larger share of the questions are not comparable by such measures."""
+"""Above this share of nested lists, such measures cannot compare two runs."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Overlap:
     Attributes:
         first, second: the runs' names.
         questions: how many questions were looked at.
-        first_inside: on how many the first run's documents are a proper part of the second's.
+        first_inside: number of questions on which the first run's documents are a proper part of the second's.
         second_inside: the reverse.
     """
 
@@ -47,14 +47,14 @@ def nested_pairs(runs: Sequence[Run], query_ids: Sequence[str], depth: int) -> l
 
     Args:
         runs: two or more runs.
-        query_ids: the questions to look at. A run that lacks one has an empty list there.
+        query_ids: the questions to look at; a run without a question has an empty list there.
         depth: how many documents of each list count.
     """
     lengths = [dict(zip(run.query_ids, np.minimum(run.counts, depth), strict=True)) for run in runs]
     if all(other == lengths[0] for other in lengths):
         # Lists of equal length are never nested, and comparing thousands of them takes seconds.
         return []
-    # Sets, since the order within a list changes nothing of what it holds.
+    # Sets, since the order within a list does not matter.
     lists = {run.name: [frozenset(run.top(query_id, depth)) for query_id in query_ids] for run in runs}
     often = []
     for first, second in combinations(lists, 2):

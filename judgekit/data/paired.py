@@ -1,4 +1,4 @@
-"""The table of answers compared two by two, and how it is told from a table of ratings."""
+"""The table of answers compared in pairs, and how it differs from a table of ratings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PAIRS: Final = Table(
     {"query_id": "name", "run_a": "name", "run_b": "name", "winner": "str"},
     {"depth": "int", "model": "str", "metric": "str", "judge": "str"},
 )
-"""Answers compared two by two; ``judge`` names the model that compared, and is blank where people did."""
+"""Answers compared in pairs; ``judge`` names the comparing model, and is blank for people."""
 PAIRED: Final = frozenset({"run_a", "run_b", "winner"})
-"""The columns that tell such a table from ratings."""
+"""The columns that distinguish such a table from ratings."""
 _NAMES_OF_ARENAS: Final = {"query_id": "question_id", "run_a": "model_a", "run_b": "model_b"}
 _ARENA: Final = frozenset({"model_a", "model_b", "winner"})
 
 
 def holds_pairs(columns: Collection[str], path: str | Path | None = None) -> bool:
-    """Return whether a table holds answers compared two by two, and no values, by its columns.
+    """Return whether a table's columns are those of answers compared in pairs, without values.
 
     Raises:
-        DataError: it would, if the columns that it lacks were called by their names.
+        DataError: it would be, but some columns have other names.
     """
     if "value" in columns:
         return False

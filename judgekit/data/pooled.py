@@ -1,4 +1,4 @@
-"""How much there is to label and to answer of runs, and what each of them alone would have added to the others."""
+"""The amounts to label and to answer for some runs, and what each run adds to the others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from judgekit.data.runs import Run
 def counts_of(
     runs: Sequence[Run], query_ids: Iterable[str], depth: int, question: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return how many pairs and different lists there are within a depth, and of each run those that it alone brings.
+    """Return the numbers of pairs and of different lists within a depth, and of those that only one run has.
 
-    ``question`` says which queries are one question, by query id: what they share is asked once.
+    ``question`` names each query's question, by query id: shared pairs are asked once.
     """
-    # By pair and by list the run that alone brings it, "" where several do: what it would have added to the others.
+    # The only run that has each pair or list, "" if several do.
     pairs: dict[tuple[str, str], str] = {}
     lists: dict[tuple[str, tuple[str, ...]], str] = {}
     for query_id in query_ids:
@@ -37,5 +37,5 @@ def counts_of(
 
 
 def _alone(brought_by: str | None, run: str) -> str:
-    """Return the run that alone brings something, "" where several do; ``brought_by`` is None for nobody so far."""
+    """Return the only run that has something, "" if several do; ``brought_by`` is None at first."""
     return run if brought_by in (None, run) else ""

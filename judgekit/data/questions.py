@@ -1,8 +1,8 @@
 """Which queries are one question: those whose conversation, text and language are equal once spelling is set aside.
 
-A log, a benchmark of several rows a question and repeated answers all hold a question more than once. Counted row by
-row they would pass for as many independent questions, and make a choice look sure that is not. Whatever resamples,
-counts, splits or stops by questions asks here.
+Logs, benchmarks with several rows per question and repeated answers hold a question more than once. Counted row by row,
+they would pass for independent questions and make a choice look too certain. Everything that resamples, counts, splits
+or stops by questions uses this module.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Final
 from judgekit.data.documents import Queries, Query
 
 PARTED: Final = "none"
-"""The value of ``groups`` by which each query is a question of its own."""
+"""The value of ``groups`` that makes each query its own question."""
 UNKNOWN: Final = "Rows are counted as questions: their texts are not known."
-"""What is said where nothing tells which rows are one question."""
+"""The message if nothing tells which rows are one question."""
 _END_MARKS: Final = ".?!。।؟։"
 Key = tuple[object, ...]
 
 
 def normalised(text: str) -> str:
-    """Return what two spellings of a text share: compatible characters, case, white space and end marks are equal."""
-    # Folding the case of some characters undoes their normal form.
+    """Return a text without differences of spelling: compatible characters, case, white space and end marks."""
+    # Case-folding undoes the normal form of some characters.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     spaced = " ".join(folded.split())
     bare = spaced.rstrip(_END_MARKS + " ")
@@ -32,7 +32,7 @@ def normalised(text: str) -> str:
 
 
 def question_key(query: Query) -> Key:
-    """Return what queries that are one question share: the messages before it, its text and its language."""
+    """Return the key of a query's question: the earlier messages, the text and the language."""
     history = [(message["role"], normalised(message["content"])) for message in query.messages]
     text = normalised(query.text)
     # The question is often the last message, too.
@@ -42,7 +42,7 @@ def question_key(query: Query) -> Key:
 
 
 def alike(keys: Mapping[str, Key]) -> dict[str, str]:
-    """Return by query id the id of its question: the first, by name, of the queries with the same key."""
+    """Return the id of each query's question, by query id: the first, by name, of the queries with the same key."""
     first: dict[Key, str] = {}
     for query_id in sorted(keys):
         first.setdefault(keys[query_id], query_id)
@@ -50,14 +50,14 @@ def alike(keys: Mapping[str, Key]) -> dict[str, str]:
 
 
 def questions_of(queries: Queries) -> dict[str, str]:
-    """Return by query id the id of its question."""
+    """Return the id of each query's question, by query id."""
     return alike({query_id: question_key(query) for query_id, query in queries.items()})
 
 
 def joined(questions: Mapping[str, str], groups: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each query's unit: what shares a question or a declared group, directly or through others.
+    """Return the name of each query's unit: queries that share a question or a group, directly or through others.
 
-    A unit is called by its first group by name; a query without a group that stands alone has its id behind a NUL.
+    A unit has the name of its first group; a single query without a group has its id after a NUL.
     """
     owner: dict[str, str] = {}
 
@@ -81,7 +81,7 @@ def _groups_first(name: str) -> tuple[bool, str]:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How many rows there are, and of how many questions.
+    """The numbers of rows and questions.
 
     Attributes:
         rows: query ids.
@@ -108,7 +108,7 @@ class Repeats:
 
     @property
     def sentence(self) -> str:
-        """What is counted, as a sentence; "" where every row is a question of its own."""
+        """A sentence on what is counted; "" if every row is its own question."""
         if not self.any:
             return ""
         said = f"{self.rows:,} rows, {self.questions:,} different questions"
@@ -116,7 +116,7 @@ class Repeats:
 
     @property
     def contradiction(self) -> str:
-        """That rows of one question differ in what is right for them, as a sentence; "" where none do."""
+        """A sentence on questions whose rows contradict each other; "" if there are none."""
         differing = {"reference answers": self.contradicting, "relevant documents": self.gold}
         parts = []
         for what, count in differing.items():

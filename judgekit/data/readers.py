@@ -1,7 +1,7 @@
 """Readers and writers of queries and docs in files; `judgekit.data.forms` recognises what a file holds.
 
 A large collection is checked and copied into an SQLite table once, so that memory stays flat. It lies beside the reply
-store, one for a path, and holds as long as size, modification time and a sample of the content are the same.
+store, one per path, and stays valid while size, modification time and a sample of the content are unchanged.
 """
 
 from __future__ import annotations
@@ -126,15 +126,15 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
 
 
 MEMORY_LIMIT: Final = 8 << 20
-"""Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
+"""Size in bytes above which a collection stays on disk; compressed files count fourfold."""
 _VERSION: Final = 3
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
 _MAPPED: Final = 1 << 40
 _LOOKED_UP: Final = 500
-"""Docs that are looked up at once: SQLite takes 999 values in a statement."""
+"""Number of docs looked up at once: SQLite takes 999 values in a statement."""
 _BLOCK: Final = 1000
-"""Docs that are written to the index at once."""
+"""Number of docs written to the index at once."""
 _TABLES: Final = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -145,7 +145,7 @@ BEGIN
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """Yield the items in tuples of so many; Python has it from 3.12 on."""
+    """Yield the items in tuples of a given size; Python has this from 3.12 on."""
     rest = iter(items)
     while batch := tuple(islice(rest, size)):
         yield batch
@@ -163,13 +163,13 @@ class DiskDocs:
         self._lock = threading.Lock()
         uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
         self._index = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        # The file is read in place: look-ups in a large collection otherwise copy a page each.
+        # The file is mapped: otherwise each look-up in a large collection copies a page.
         self._index.execute(f"PRAGMA mmap_size = {_MAPPED}")
         weakref.finalize(self, self._index.close)
         ((self._count,),) = self._index.execute("SELECT max(number) FROM docs")
 
     def _rows(self, what: str, doc_ids: Iterable[str]) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield columns of the docs that are there of some distinct ids, in any order: hundreds by one SELECT."""
+        """Yield columns of the existing docs among some distinct ids, in any order, hundreds per SELECT."""
         for wanted in batched(doc_ids, _LOOKED_UP):
             marks = ", ".join("?" * len(wanted))
             with self._lock:
@@ -177,7 +177,7 @@ class DiskDocs:
             yield rows
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
-        """Return the documents in the order asked for; an unknown id is a `DataError`."""
+        """Return the documents, in the order of the given ids; raise a `DataError` for an unknown id."""
         found: dict[str, Doc] = {}
         for rows in self._rows("doc", dict.fromkeys(doc_ids)):
             for (stored,) in rows:
@@ -189,13 +189,13 @@ class DiskDocs:
             raise unknown_doc(error.args[0]) from None
 
     def __getitem__(self, doc_id: str) -> Doc:
-        """Return the document of an id; an unknown one is a `DataError`."""
+        """Return the document of an id; raise a `DataError` for an unknown one."""
         return self.get([doc_id])[0]
 
     def lacking(self, doc_ids: Iterable[str]) -> list[str]:
-        """Return those of some ids that are not in the collection."""
+        """Return the ids that are not in the collection."""
         ids = [*dict.fromkeys(doc_ids)]
-        # To count them is to look at the index of ids only, and mostly none is lacking.
+        # Counting only looks at the index of ids, and mostly none is missing.
         if sum(count for ((count,),) in self._rows("count(*)", ids)) == len(ids):
             return []
         there = {doc_id for rows in self._rows("doc_id", ids) for (doc_id,) in rows}
@@ -213,7 +213,7 @@ class DiskDocs:
 
 
 def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
-    """Open a collection by its index, built if none fits, for this process alone where the folder cannot be written."""
+    """Open a collection by its index; build one if none fits, only for this process if the folder is read-only."""
     folder = Path(index or cache_folder()) / "docs"
     whose = hashlib.sha256(f"{place.path.resolve()} {source}".encode()).hexdigest()[:24]
     name = f"{whose}-{fingerprint(place.path, source)[:24]}"
@@ -227,7 +227,7 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
         try:
             for file in folder.glob(f"{name}-*.idx"):
-                # Its name ends with its size, so that one that was cut off is not taken.
+                # Its name ends with its size, so that a truncated one is not used.
                 if file.stat().st_size == int(file.stem.split("-")[-1]):
                     return DiskDocs(file)
             source_of_docs, records = contents(place, "doc")
@@ -237,10 +237,10 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
 
 
 def fingerprint(path: Path, spelled: str) -> str:
-    """Return what changes with the file: the size and modification time of its parts, and a sample of their bytes."""
+    """Return a fingerprint of a file: the size and modification time of its parts, and a sample of their bytes."""
     digest = hashlib.sha256(f"{_VERSION} {spelled}".encode())
-    # Hashing all of it takes longer than most commands. Size and time alone miss a file that is copied over with its
-    # time kept.
+    # Hashing everything takes longer than most commands. Size and time alone would miss a file that was replaced with
+    # the same time.
     for part in files_of(path):
         known = part.stat()
         digest.update(f"{part.name} {known.st_size} {known.st_mtime_ns}".encode())
@@ -252,7 +252,7 @@ def fingerprint(path: Path, spelled: str) -> str:
 
 
 def _stored(doc: Doc) -> str:
-    """Return a doc as the index holds it: a JSON object of its fields."""
+    """Return a doc as a JSON object, for the index."""
     # Written piece by piece, since most docs have no page and no further columns; the bytes are those of json.dumps.
     shown = f'{{"doc_id": {_text(doc.doc_id)}, "text": {_text(doc.text)}, "title": {_text(doc.title)}, "page_id": '
     if doc.page_id is None and doc.start is None and doc.end is None and not doc.columns:
@@ -262,8 +262,8 @@ def _stored(doc: Doc) -> str:
 
 
 def _doc(stored: str) -> Doc:
-    """Return a doc from what the index holds."""
-    # By their places, which are those of the class: by their names it takes a third more.
+    """Return a doc from its JSON object in the index."""
+    # By position, as in the class: by name it takes a third longer.
     return Doc(*orjson.loads(stored).values())
 
 
@@ -273,7 +273,7 @@ _text: Final = json.encoder.encode_basestring_ascii
 def _refuse_again(
     source: Source, index: sqlite3.Connection, block: Iterable[DataRecord], read: Iterable[tuple[str, Doc]]
 ) -> None:
-    """Refuse the first id of a block that was there before, if it stands for another doc."""
+    """Refuse a repeated id in a block, if it belongs to another doc."""
     for record, (doc_id, doc) in zip(block, read, strict=True):
         first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", (doc_id,)).fetchone()
         # Passages inside of one record have the line of the record.
@@ -300,7 +300,7 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
             if not index.execute("SELECT count(*) FROM docs").fetchone()[0]:
                 raise source.nothing("docs")
             index.execute("COMMIT")
-        # Another process may be reading an earlier one: on POSIX it keeps the file that it has opened.
+        # Another process may be reading an earlier one: on POSIX it keeps its open file.
         for earlier in folder.glob(f"{whose}-*.idx"):
             earlier.unlink()
         return partial.replace(folder / f"{name}-{partial.stat().st_size}.idx")

@@ -1,7 +1,7 @@
-"""What a file holds, by its content: of which kinds, and in which form.
+"""Recognises a file's kinds and form by its content.
 
-Nothing is recognised here that the readers do not recognise. Where a file may be of more than one kind, the names of
-its columns decide, then its numbers, and at last its name.
+Nothing is recognised here that the readers do not recognise. If a file may be of several kinds, the names of its
+columns decide, then its numbers, then its name.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _LOOKED_AT: Final = 20
 
 @dataclass(frozen=True)
 class Recognised:
-    """What a file holds.
+    """The contents of a file.
 
     Attributes:
-        kinds: what it may be: query, doc, run, qrels, answer, ratings, references; the first is the likeliest.
-        form: the form that it is in.
+        kinds: its possible kinds, the likeliest first: query, doc, run, qrels, answer, ratings, references.
+        form: its form.
         flat: the form of its records.
-        fields: the names of its columns; () where it has none.
-        told: the fields of the record that tells its form.
+        fields: the names of its columns; () if it has none.
+        told: the fields of the record that reveals its form.
         named: the columns that its spelling names, by option.
-        run: the column that names the run of each row; "" where none does.
-        why: why it is nothing at all.
-        cure: the form in which it may be readable then.
+        run: the column that names each row's run, or "".
+        why: why it was not recognised.
+        cure: a form in which it may be readable.
     """
 
     kinds: tuple[str, ...] = ()
@@ -84,12 +84,12 @@ class Recognised:
 
     @property
     def nested(self) -> bool:
-        """Whether it holds several tables, a record of each question."""
+        """Whether each record is a question with several tables."""
         return self.form is not None and self.form.nested
 
 
 def recognise(source: str | Path) -> Recognised:
-    """Return what a file, a folder of one collection or ``FORM:PATH`` holds, by its first records."""
+    """Return the contents of a file, a folder or ``FORM:PATH``, by its first records."""
     path, spec = located(source, "doc")
     try:
         form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else form_named(spec.name)
@@ -132,13 +132,13 @@ def recognise(source: str | Path) -> Recognised:
 
 
 def _without_header(path: Path, form: DataForm) -> bool:
-    """Return whether a table is a run as MS MARCO's, whose first row would pass for a header."""
+    """Return whether a table is a run like MS MARCO's, whose first row would pass for a header."""
     beginning = Beginning.of(path, "data")
     return ranked_lists(beginning, delimiter_of(form.name, beginning.start))
 
 
 def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
-    """Return the records of a file of a flat form, with those options in its spelling that are not columns."""
+    """Return the records of a flat file, using the options in its spelling that are not columns."""
     path, spec = located(source, "doc")
     options = tuple((key, value) for key, value in spec.params if key in flat.options)
     return flat_records(flat, path, Spec(flat.name, options))
@@ -155,7 +155,7 @@ def _check_keys(path: Path, spec: Spec, form: DataForm) -> None:
 
 
 def _no_kind(named: Mapping[str, str]) -> str:
-    """Return which columns go together, where no kind of data has all that are named."""
+    """Return which columns go together, if no kind of data has all the named ones."""
     kinds = []
     for kind in ("query", "doc", "run", "qrels", "answer", "ratings"):
         declared = DECLARED_KINDS[kind]
@@ -170,7 +170,7 @@ def _reason(error: Exception) -> str:
 
 
 def _inside(source: str | Path, content: Recognised) -> str:
-    """Return what to do with an object of an unknown tool that holds records in a list; "" of another file."""
+    """Return advice for an unknown tool's object with a list of records; "" for other files."""
     if content.flat not in (JSON, JSONL):
         return ""
     for record in islice(records_of(source, content.flat), _LOOKED_AT):
@@ -190,7 +190,7 @@ def _nothing(fields: tuple[str, ...]) -> str:
 
 
 def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str]:
-    """Return the kinds that a file may be, and what is wrong with it if it is none."""
+    """Return a file's possible kinds, and what is wrong with it if there are none."""
     form = content.form
     if form is not None and form.nested and form.narrows is not None:
         kinds = dict.fromkeys(form.narrows(content.told))
@@ -208,7 +208,7 @@ def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str
         except NoHeader as error:
             return (), _reason(error)
         except JudgekitError as error:
-            # What is wrong with a column matters where the file has columns of that kind at all.
+            # Problems with a column only matter if the file has columns of that kind.
             if not problem and any({*names}.intersection(content.fields) for names in declared.names.values()):
                 problem = _reason(error)
     doubt = _two_numbers(source, content) if "run" in held and "qrels" not in held else ""
@@ -238,19 +238,19 @@ def _two_numbers(source: str | Path, content: Recognised) -> str:
 
 
 def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
-    """Return whether the first record of a kind has what that kind needs."""
+    """Return whether the first record has the fields that its kind needs."""
     origin, rows = opened(source, kind)
     record = next(rows, None)
     if record is None:
         return False
-    # What was answered from each passage alone is no answer of an application.
+    # Answers from single passages are not an application's answers.
     if kind == "answer" and not content.nested and {"doc_id", "docid"} & {*record.fields}:
         return False
     return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
 
 
 def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
-    """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
+    """Keep the kinds of a table without pairs that the names of its columns support."""
     held = [*kinds]
     fields, named = {*content.fields}, content.named
     if "value" in named:  # ratings; `judgekit init` gives those their ids that name their question by its text
@@ -259,7 +259,7 @@ def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
         return ["ratings"]
     if {"query_id", "answer"} <= named.keys():
         return ["answer"]
-    # A column `run` or `model` says that an application answered; on its own an answer is the reference.
+    # A column `run` or `model` marks answers of an application; otherwise answers are references.
     if {"query", "answer"} <= {*held} and DECLARED["answer"].marks & fields:
         return ["answer"]
     if {"query", "doc"} <= {*held}:
@@ -278,7 +278,7 @@ def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
 def _of_runs(
     source: str | Path, content: Recognised, kinds: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Recognised, str]:
-    """Tell answers of several runs from reference answers: rows of one question that a column tells apart."""
+    """Tell answers of several runs from reference answers, by a column that distinguishes a question's rows."""
     if "run" in content.named or "run" in content.fields:
         return kinds, replace(content, run=content.named.get("run", "run")), ""
     if "answers" in content.named:  # the user says that they are references
@@ -303,7 +303,7 @@ def _of_runs(
 
 
 def _telling_apart(source: str | Path, content: Recognised, query_id: str) -> list[str]:
-    """Return the columns with few values, each of which every question has once at most, where questions repeat."""
+    """Return columns with few values that each question has at most once, if questions repeat."""
     assert content.flat is not None, "only a table has columns"
     cells: dict[str, list[str]] = {name: [] for name in content.fields}
     for record in records_of(source, content.flat):
@@ -320,7 +320,7 @@ def _telling_apart(source: str | Path, content: Recognised, query_id: str) -> li
 
 
 def _only_references(content: Recognised) -> bool:
-    """Return whether a table has ids and answers, and no column that only answers of an application have."""
+    """Return whether a table has ids and answers, without columns specific to an application's answers."""
     fields = {*content.fields}
     for key, names in _REFERENCES.names.items():
         if not fields.intersection((content.named[key],) if key in content.named else names):
@@ -329,7 +329,7 @@ def _only_references(content: Recognised) -> bool:
 
 
 def _judges(source: str | Path, content: Recognised) -> bool:
-    """Return whether rows of query, doc and number are judgments: by name of the column, else small whole numbers."""
+    """Return whether rows of query, doc and number are judgments, by the column's name, else by small whole numbers."""
     fields = {*content.fields}
     if content.named:
         return "relevance" in content.named
@@ -338,7 +338,7 @@ def _judges(source: str | Path, content: Recognised) -> bool:
     # Judgments have no rank; scores beside one may be small whole numbers all the same.
     if {"rank", *NAMES_RUN} & fields or (DECLARED["run"].marks & fields and "score" not in fields):
         return False
-    # BEIR calls the grade `score`, as runs do: scores of a retriever are not 0, 1 or 2 throughout.
+    # BEIR calls grades `score`, as runs do, but a retriever's scores are not all 0, 1 or 2.
     origin, rows = opened(source, "qrels")
     values = set()
     for record in islice(rows, 1000):
@@ -349,7 +349,7 @@ def _judges(source: str | Path, content: Recognised) -> bool:
 
 
 def is_docs(source: str | Path, query_ids: set[str], doc_ids: set[str]) -> bool:
-    """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
+    """Return whether a file of questions or passages holds passages, by its ids, else by its name."""
     origin, rows = opened(source, "query")
     some = {origin.get(record, "id") for record in islice(rows, 1000)}
     asked, told = len(some & query_ids), len(some & doc_ids)

@@ -1,4 +1,4 @@
-"""Records, which every form turns its files into, and what the readers of several forms share."""
+"""Records, into which every form turns its files, and the shared parts of readers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READABLE: Final = "JSON lines, JSON, CSV, TSV, Excel or Parquet"
 
 
 HALF: Final = re.compile("[\\ud800-\\udfff]")
-"""Half of a surrogate pair, which JSON can spell and no file can hold."""
+"""Half of a surrogate pair, which JSON can spell but no file can hold."""
 
 
 class DataRecord(NamedTuple):
@@ -36,10 +36,10 @@ class DataRecord(NamedTuple):
     """1-based line on which it starts; in Parquet the 1-based row."""
     fields: Mapping[str, Any]
     inside: str = ""
-    """Where in a record of the file it stands, e.g. ``ctxs[3]``."""
+    """Its place inside a record of the file, e.g. ``ctxs[3]``."""
 
     def of(self, fields: Mapping[str, Any], inside: str = "") -> DataRecord:
-        """Return what stands inside of this record."""
+        """Return a record inside of this one."""
         return DataRecord(self.line, fields, inside)
 
 
@@ -63,14 +63,14 @@ def json_problem(error: ValueError | RecursionError) -> str:
 
 
 def json_object(value: Any, path: str | Path, line: int) -> dict[str, Any]:
-    """Return a JSON value that has to be an object."""
+    """Return a JSON object; refuse any other value."""
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, found {kind_of(value)}", path, line)
     return value
 
 
 def kind_of(value: object) -> str:
-    """Return what a JSON value is, in words, for error messages."""
+    """Return the kind of a JSON value in words, for error messages."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -84,17 +84,17 @@ _WIDE: Final = float(1 << 63)
 
 
 def _quick(text: str) -> dict[str, Any] | None:
-    """Return a flat JSON object as orjson reads it, None where Python's reader has to say what it is."""
+    """Return a flat JSON object read by orjson; None if Python's reader is needed."""
     try:
         value = orjson.loads(text)
     except ValueError:
         return None
-    # orjson keeps the last of two equal keys: with as many ends of keys as there are keys, none is there twice.
+    # orjson keeps the last of two equal keys: if there are as many ends of keys as keys, none is repeated.
     if type(value) is not dict or len(_KEY_ENDS.findall(text)) != len(value):
         return None
     for held in value.values():
         kind = type(held)
-        # It makes a decimal of a whole number of more than 64 bits.
+        # It turns whole numbers of more than 64 bits into decimals.
         if kind is dict or kind is list or (kind is float and abs(held) >= _WIDE):
             return None
     return value
@@ -114,7 +114,7 @@ def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
 
 
 def without_trailing_blanks(every: Iterator[Line]) -> Iterator[Line]:
-    """Leave out empty lines at the end of a file; one in the middle is for the reader to refuse."""
+    """Skip empty lines at the end of a file; the reader refuses others."""
     blanks: list[Line] = []
     for line in every:
         if line.text and not line.text.isspace():
@@ -132,7 +132,7 @@ def parquet_file(part: Path, expected: str = READABLE) -> Iterator[Any]:
 
     try:
         check_file(part, expected)
-        with pq.ParquetFile(part) as file:  # read_table() would take a k=v in the path for a column
+        with pq.ParquetFile(part) as file:  # read_table() would turn a k=v in the path into a column
             yield file
     except pa.ArrowException as error:
         raise DataError(f"is not a readable Parquet file ({error}); expected {expected}", part) from error
@@ -148,9 +148,9 @@ def row_groups(path: Path, columns: Sequence[str] | None = None, rows: int = 409
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """Return the names of the columns of Parquet, of a folder's first part; [] of anything else."""
+    """Return the column names of Parquet (of a folder's first part); [] for anything else."""
     part = next(iter(sorted(path.glob("*.parquet"))), path)
-    # By its first bytes, since folders and downloads have names without an ending.
+    # By its first bytes, since folders and downloads may have names without an ending.
     if part.is_file():
         with part.open("rb") as stream:
             if stream.read(4) == b"PAR1":
@@ -165,7 +165,7 @@ NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", r
 
 
 def as_number(value: Any) -> float:
-    """Return a cell as a number, NaN if it is not one; Python's ``1_0`` is a slip of the pen, not ten."""
+    """Return a cell as a number, or NaN; Python's ``1_0`` is a typo, not ten."""
     # float() also reads nan, inf and 1_0; a score column with such cells is damaged.
     if isinstance(value, bool) or (isinstance(value, str) and not NUMBER.fullmatch(value)):
         return math.nan

@@ -1,7 +1,7 @@
-"""The files that a command writes: their names, what they are made from, and the manifest that says so.
+"""The files that a command writes: their names, their inputs, and the manifest of both.
 
-What speaks against writing is said before anything is asked. A folder gets its manifest before the first file, so that
-it is known as ours also after a kill, and once more after the last one, with the hash of each.
+Obstacles to writing are reported before anything is asked. A folder gets its manifest before the first file, so that it
+is known as ours even after a kill, and again after the last one, with all hashes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ def _nothing(_: ResultFiles) -> None:
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """What a command writes.
+    """The output files of a command.
 
     Attributes:
-        folder: where the files lie; None for a command that writes none.
-        names: of all files that it may write there, beside the manifest.
-        command: that fills the folder, where the results of another command are refused.
-        owner: the file beside which the manifest stands, where the folder holds other things too; else "".
-        roles: the inputs by role, as they were named.
+        folder: the folder of the files; None for a command without files.
+        names: the names of all files that it may write there, beside the manifest.
+        command: the command that fills the folder, if results of others are refused.
+        owner: the file beside the manifest, if the folder holds other things, too; else "".
+        roles: the inputs by role, as named.
         read: all files that were read when the job was made.
-        loose: those names whose files get no hash, because they are drawn again or tell of this session.
+        loose: names of files without a hash, because they are drawn again or belong to this session.
         experiment: the experiment file, which the manifest names.
-        overwrite: whether files that judgekit did not write may be replaced; None where nobody was asked.
-        refuse: what else may speak against writing; it raises a UsageError.
-        made: how the labels and answers in the files came about, which whoever writes them adds.
+        overwrite: whether foreign files may be replaced; None if nobody was asked.
+        refuse: a further check before writing; it raises a UsageError.
+        made: how the labels and answers in the files were made, added by their writers.
     """
 
     folder: Path | None = None
@@ -63,14 +63,14 @@ class ResultFiles:
         read: Iterable[Path] = (),
         loose: Iterable[Path] = (),
     ) -> Self:
-        """Return the files of a command that writes ``out``, others beside it, and a manifest of its own."""
+        """Return the files of a command that writes ``out``, further files beside it, and its own manifest."""
         hashed = (out.name, *(path.name for path in more))
         others = tuple(path.name for path in loose)
         return cls(out.parent, (*hashed, *others), owner=out.name, roles=roles, read=tuple(read), loose=others)
 
     @property
     def is_folder(self) -> bool:
-        """Whether the files fill a folder of their own, which holds nothing else."""
+        """Whether the files have a folder to themselves."""
         return not self.owner
 
     @property
@@ -86,14 +86,14 @@ class ResultFiles:
 
     @property
     def manifest(self) -> Path:
-        """Where the manifest lies."""
+        """The path of the manifest."""
         from judgekit.data.manifest import MANIFEST, manifest_path
 
         return manifest_path(self.place / self.owner) if self.owner else self.place / MANIFEST
 
     @cached_property
     def inputs(self) -> dict[str, InputFile]:
-        """What the files are made from, by role; hashed at the first look."""
+        """The inputs of the files, by role; hashed at first use."""
         from judgekit.data.manifest import sources
 
         return sources(self.roles, self.read)
@@ -125,11 +125,11 @@ class ResultFiles:
             )
 
     def begin(self) -> None:
-        """Make a folder ours, also if we are killed."""
+        """Mark a folder as ours, even if the process is killed later."""
         self._write_manifest()
 
     def file(self, name: str) -> Path:
-        """Return where a file goes that was declared."""
+        """Return the path of a declared file."""
         if name not in self.names:
             raise KeyError(f"{name} is not declared")
         return self.place / name
@@ -148,4 +148,4 @@ class ResultFiles:
 
 
 NOWHERE = ResultFiles()
-"""Of a command that writes no files."""
+"""For a command without output files."""

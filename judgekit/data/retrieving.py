@@ -1,4 +1,4 @@
-"""Retrievers as runs: each question is put to a callable or to a library's object, and what it returns is a run."""
+"""Retrievers as runs: a callable or a library's object is asked each question, and its results form a run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from judgekit.spec import user_code
 Retriever = Callable[..., Any]
 
 _METHODS: Final = ("invoke", "retrieve", "get_relevant_documents", "run")
-"""How LangChain's, LlamaIndex' and Haystack's objects are asked."""
+"""The methods of LangChain's, LlamaIndex' and Haystack's objects."""
 
 
 def is_retriever(source: object) -> bool:
-    """Return whether something retrieves: a function, or an object of a library that has a way to ask it."""
+    """Return whether something retrieves: a function, or a library's object with a known method."""
     if isinstance(source, type):
         return False
     return callable(source) or any(callable(getattr(source, method, None)) for method in _METHODS)
 
 
 def retrievers_of(runs: object) -> dict[str, Any]:
-    """Return the retrievers among what is given as runs, by name: one, or a dictionary of names to them; else none.
+    """Return the retrievers given as runs, by name: a single one, or a dictionary of names to them; else none.
 
     Raises:
         UsageError: some of a dictionary are retrievers and some are runs, or something is only what makes a retriever.
@@ -51,13 +51,13 @@ def retrievers_of(runs: object) -> dict[str, Any]:
 
 
 def results(retriever: Any, queries: Queries, depth: int, name: str) -> list[dict[str, Any]]:
-    """Ask a retriever each question; return what it found, in its order, cut to ``depth``.
+    """Ask a retriever each question; return its results in order, cut to ``depth``.
 
     Returns:
         A result for each query: ``query_id, question, documents``, as `judgekit.data.frames` reads them.
 
     Raises:
-        UsageError: it cannot be called with a question, or what it returns is no list of passages.
+        UsageError: it cannot be called with a question, or does not return a list of passages.
     """
     ask = _asking(retriever, depth)
     found = []
@@ -78,10 +78,10 @@ _WANTED: Final = (
 
 
 def _passages(returned: Any, whose: str) -> list[Any]:
-    """Return the passages of a list that a retriever returned, without the scores that stand beside them.
+    """Return the passages of a retriever's result, without their scores.
 
     Raises:
-        UsageError: it is no such list, with what to return instead.
+        UsageError: it is not such a list; the message says what to return.
     """
     if inspect.isawaitable(returned):
         if inspect.iscoroutine(returned):
@@ -105,7 +105,7 @@ def _passages(returned: Any, whose: str) -> list[Any]:
 
 
 def _passage(item: Any, whose: str) -> Any:
-    """Return a passage without the score beside it; of one that holds no text, its id."""
+    """Return a passage without its score; if it has no text, its id."""
     # LangChain's similarity_search_with_score returns pairs. Scores may be distances, so the order counts.
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Real):
         item = item[0]
@@ -121,18 +121,18 @@ def _passage(item: Any, whose: str) -> Any:
 
 
 def ranked(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return results that hold ids instead of passages as a run: ``{query_id: {doc_id: score}}``, by their order."""
+    """Return results of ids instead of passages as a run, ``{query_id: {doc_id: score}}``, in their order."""
     return {row["query_id"]: {doc_id: float(-place) for place, doc_id in enumerate(row["documents"])} for row in found}
 
 
 def holds_ids(found: list[dict[str, Any]]) -> bool:
-    """Return whether results hold ids instead of passages: texts without white space, which texts of passages have."""
+    """Return whether results hold ids instead of passages: texts without white space."""
     items = [item for row in found for item in row["documents"]]
     return all(isinstance(item, str) and len(item.split()) == 1 for item in items)
 
 
 def _asking(retriever: Any, depth: int) -> Callable[[str], Any]:
-    """Return how a retriever is asked: with the question, and with the depth where it takes one."""
+    """Return a function that asks a retriever: with the question and, if it takes one, the depth."""
     for method in _METHODS:
         way: Callable[[str], Any] | None = getattr(retriever, method, None)
         if callable(way):

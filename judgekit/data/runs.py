@@ -1,6 +1,6 @@
-"""A run: one retriever's ranked lists, held as coded arrays; and the one function that orders their documents.
+"""A run: one retriever's ranked lists as coded arrays, and the one function that orders their documents.
 
-Pool, answers, metrics and report all go through that one.
+Pool, answers, metrics and report all use that function.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 class Ties(StrEnum):
-    """How documents with equal scores are ordered.
+    """The order of documents with equal scores.
 
-    `DOC_DESC` is what trec_eval 10 does: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
-    `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do.
-    `DOC_ASC` is the MS MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
+    `DOC_DESC` is trec_eval 10's: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
+    `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do. `DOC_ASC` is the MS
+    MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
     """
 
     DOC_DESC = "doc-desc"
@@ -57,27 +57,27 @@ class Ties(StrEnum):
 
 
 def compared(scores: Floats, ties: Ties) -> npt.NDArray[np.floating]:
-    """Return the scores in the precision in which the tie rule compares them."""
+    """Return the scores in the precision of the tie rule."""
     if ties is not Ties.DOC_DESC_32:
         return scores
-    # A score beyond 32 bits becomes infinite there, as it does in trec_eval 9.
+    # A score beyond 32 bits becomes infinite there, as in trec_eval 9.
     with np.errstate(over="ignore"):
         return scores.astype(np.float32)
 
 
 class Moves(NamedTuple):
-    """Where rows go: at ``places[i]`` comes to stand row ``rows[i]``; all other rows stay."""
+    """A reordering of rows: row ``rows[i]`` moves to ``places[i]``; all other rows stay."""
 
     places: Ints
     """Ascending."""
     rows: Ints
 
     def of(self, values: npt.NDArray[N]) -> npt.NDArray[N]:
-        """Return a column in the new order: itself where nothing in it changes, for columns may be large."""
+        """Return a column in the new order; the same object if nothing changes, since columns may be large."""
         moved = values[self.rows]
         if len(moved) == len(values):
             return moved
-        # As bytes: 0 and -0 are equal, but not the same.
+        # Compared as bytes: 0 and -0 are equal, but not the same.
         if values[self.places].tobytes() != moved.tobytes():
             values = values.copy()
             values[self.places] = moved
@@ -85,14 +85,14 @@ class Moves(NamedTuple):
 
 
 def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Moves:
-    """Return what brings the rows of each query in order: score descending, then by the tie rule."""
+    """Return the reordering that sorts each query's rows: score descending, then by the tie rule."""
     values = compared(scores, ties)
     inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
     inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
     every = None
-    # Most files are in order already: columns of all their rows are then left alone.
+    # Most files are sorted already: their columns then stay as they are.
     if (inside & (values[1:] > values[:-1])).any():
-        # The order of equal scores is the file's, or comes below.
+        # Equal scores keep the file's order, or are ordered below.
         by_score = np.argsort(-values, kind="stable" if ties is Ties.RUN_ORDER else None)
         every = grouped(by_score, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)))
         values = values[every]
@@ -138,7 +138,7 @@ class Run:
         """Build a run from rows: query id, doc id and score per row, in any order."""
         coded = query_ids if isinstance(query_ids, RunLengthIds) else run_lengths(strings(query_ids))
         docs = doc_ids if isinstance(doc_ids, pa.StringArray) and not doc_ids.null_count else strings(doc_ids)
-        # A copy: what others may change must not change the run.
+        # Copied, so that changes elsewhere do not change the run.
         self._fill(name, Pairs(coded, docs, np.array(scores, np.float64)), Ties(ties))
 
     @classmethod
@@ -152,7 +152,7 @@ class Run:
         coded, docs, values = rows
         if not name.strip():
             raise DataError("the name of a run is empty")
-        # The mean over runs stands under this name in every table of scores.
+        # Every table of scores uses this name for the mean over runs.
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name is reserved for the mean over runs")
         if not coded.bounds[-1] == len(docs) == len(values):
@@ -160,14 +160,14 @@ class Run:
         if ALL in coded.ids:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
         finite = np.isfinite(values)
-        # NaN has no place in an order: the list would depend on the sorting algorithm.
+        # NaN cannot be ordered: the list would depend on the sorting algorithm.
         if not finite.all():
             row = int(np.argmin(finite))
             query_id, doc_id = rows.at(row)
             pair = f"query {query_id!r}, doc {doc_id!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
         if len(coded.codes) > len(coded.ids):
-            # The rows of some query are scattered: bring them together, keeping their order.
+            # A query's rows are scattered: join them, keeping their order.
             per_row = coded.by_row()
             together = grouped(np.arange(len(per_row)), per_row)
             docs, values = take(docs, together), values[together]
@@ -183,7 +183,7 @@ class Run:
         self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
         moves = order(coded.bounds, values, docs, ties)
         self.docs_as_read: pa.StringArray = docs
-        # None where all rows stand as they came.
+        # None if all rows keep their input order.
         self._doc_rows = moves.of(np.arange(len(docs))) if len(moves.places) else None
         self.ranked_scores: Floats = moves.of(values)
         self.ranked_keys: Keys = moves.of(keys)
@@ -202,7 +202,7 @@ class Run:
         return take(self.docs_as_read, self._as_read(rows))
 
     def _as_read(self, rows: Ints) -> Ints:
-        """Return where rows stood when they came."""
+        """Return the rows' positions in the input."""
         return rows if self._doc_rows is None else self._doc_rows[rows]
 
     @property
@@ -233,7 +233,7 @@ class Run:
         if ties is self.ties:
             return self
         rows, queries = self._by_query()
-        # Within each query in the order in which they came, which one of the rules keeps.
+        # In input order within each query, which one of the rules keeps.
         rows = rows[np.lexsort((self._as_read(rows), queries))]
         bounds = np.concatenate([[0], np.cumsum(self.counts)])
         ordered = order(bounds, self.ranked_scores[rows], self.docs_at(rows), ties).of(rows)
@@ -306,11 +306,11 @@ class Run:
         return own
 
     def _own(self, rows: Ints, queries: Ints) -> npt.NDArray[np.bool_]:
-        """Return whether the doc of each row has the id of the row's query, given by its place."""
+        """Return whether each row's doc has the id of its query, given by position."""
         return equal(self.docs_at(rows), take(strings(self.query_ids), queries))
 
     def _by_query(self) -> tuple[Ints, Ints]:
-        """Return all rows, queries ascending and documents best first, and the place of each row's query."""
+        """Return all rows, queries ascending and documents best first, and the position of each row's query."""
         within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
         return np.repeat(self.starts, self.counts) + within, np.repeat(np.arange(len(self.counts)), self.counts)
 
@@ -321,7 +321,7 @@ class Run:
         return self._of_rows(rows, counts, query_ids)
 
     def _of_rows(self, rows: Ints, counts: Ints, query_ids: Objects) -> Run:
-        """Return a run of some rows, which stand query by query, ``counts`` of each of the given queries."""
+        """Return a run of some rows, given query by query, ``counts`` per query."""
         bounds = np.concatenate([[0], np.cumsum(counts)])
         kept = object.__new__(Run)
         kept.name, kept.ties, kept.docs_as_read = self.name, self.ties, self.docs_as_read
@@ -370,7 +370,7 @@ def joined(parts: Sequence[Run]) -> Run:
 
 
 def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled."""
+    """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: the pairs to label."""
     return ((q, sorted({d for run in runs for d in run.top(q, depth)})) for q in query_ids)
 
 
@@ -378,7 +378,7 @@ _FUSION: Final = 60
 
 
 def fused(runs: Sequence[Run], query_id: str, depth: int) -> list[str]:
-    """Return the pooled doc ids of a query in the order of all runs together, best first.
+    """Return the pooled doc ids of a query in the fused order of all runs, best first.
 
     Reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009): the sum of 1 / (60 + rank) over the runs. Equal
     sums are ordered by doc id, descending, as equal scores are.

@@ -23,10 +23,10 @@ _NAMES: Final = {
     "measure": ("measure", "metric"),
     "value": ("value", "score"),
 }
-"""What a column is called, here and by other tools; the first that is there counts."""
+"""Names of each column, here and in other tools; the first existing one counts."""
 _UNNAMED: Final = replace(SCORES, columns={name: kind for name, kind in SCORES.columns.items() if name != "labeling"})
 _RANKED: Final = 6
-"""Columns of a TREC run, as which Auto-Judge writes scores: the system in place of the document."""
+"""Columns of scores that Auto-Judge writes as a TREC run, with the system instead of the document."""
 _RUN: Final = "runid"
 """The line of trec_eval that names the run."""
 
@@ -35,16 +35,16 @@ def as_scores(source: str | Path | pd.DataFrame, labeling: str | None = None) ->
     """Return a table of scores, checked.
 
     Args:
-        source: a file or a table. Columns may have the names that PyTerrier and Auto-Judge give them. Lines without a
-            header are those of ``trec_eval -q`` (measure, query, value) or of Auto-Judge (run, measure, query, value;
-            run, query, measure, value; or as in a TREC run, with the measure in its last column).
-        labeling: which labels the scores are by; None where the table says so itself.
+        source: a file or a table. Columns may have PyTerrier's and Auto-Judge's names. Lines without a header are those
+            of ``trec_eval -q`` (measure, query, value) or of Auto-Judge (run, measure, query, value; run, query,
+            measure, value; or as in a TREC run, with the measure in its last column).
+        labeling: the labels behind the scores; None if the table names them.
 
     Returns:
-        The table with the columns of `judgekit.data.tables.SCORES` first. Where nothing names a run, the file does.
+        The table with the columns of `judgekit.data.tables.SCORES` first. If nothing names a run, the file's name does.
 
     Raises:
-        DataError: the file holds no scores, nothing names the labels, or columns may mean two things; with the line.
+        DataError: the file holds no scores, nothing names the labels, or columns are ambiguous; with the line.
     """
     path = source if isinstance(source, str | Path) else None
     table = _listed(path) if path is not None else None
@@ -77,7 +77,7 @@ def _without_run(columns: dict[str, str]) -> dict[str, str]:
 
 
 def _called(columns: set[str]) -> dict[str, str]:
-    """Return how a table calls the columns that it has under another name, by ours."""
+    """Return the table's own names of columns, by our names."""
     found = {}
     for ours, names in _NAMES.items():
         theirs = next((name for name in names if name in columns), ours)
@@ -87,7 +87,7 @@ def _called(columns: set[str]) -> dict[str, str]:
 
 
 def _listed(path: str | Path) -> pd.DataFrame | None:
-    """Return the scores of a file of lines without a header; None of another file."""
+    """Return the scores of a file without a header; None for other files."""
     import pandas as pd
 
     spec, file = form_of(path)
@@ -129,7 +129,7 @@ def _cells(line: Line) -> list[str]:
 
 
 def _columns(cells: list[str]) -> tuple[str, ...] | None:
-    """Return what the columns of a first line are, if that is no header."""
+    """Return the columns of a first line that is not a header."""
     if len(cells) == _RANKED and cells[1] == "Q0" and NUMBER.fullmatch(cells[4]):
         return "query_id", "Q0", "run", "rank", "value", "measure"
     if len(cells) == 3 and (NUMBER.fullmatch(cells[2]) or cells[0] == _RUN):
@@ -140,7 +140,7 @@ def _columns(cells: list[str]) -> tuple[str, ...] | None:
 
 
 def _tell_apart(frame: pd.DataFrame, path: str | Path) -> None:
-    """Exchange the columns of measures and queries if the lines of means say so; refuse a file without such lines."""
+    """Swap the columns of measures and queries if lines of means show it; refuse a file without such lines."""
     summed = [name for name in ("measure", "query_id") if (frame[name] == ALL).any()]
     if summed == ["measure"]:
         frame[["measure", "query_id"]] = frame[["query_id", "measure"]].to_numpy()

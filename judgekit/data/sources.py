@@ -1,8 +1,8 @@
-"""From a file to records of one kind, or to columns of pairs: where it is, in which form, what its columns are.
+"""From a file to records of one kind, or to columns of pairs: its path, form and columns.
 
-A form is recognised by content, in `judgekit.data.forms`; columns without a header by their number. Where content is
-not enough you name the form in front of the path, ``FORM:PATH``: ``jsonl(id=qid, text=question):queries.jsonl``. The
-table of forms is in ``docs/formats.md``.
+A form is recognised by content, in `judgekit.data.forms`; columns without a header by their number. If content is not
+enough, name the form in front of the path, ``FORM:PATH``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of
+forms is in ``docs/formats.md``.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _AUTO: Final = Spec("auto")
 
 
 class Located(NamedTuple):
-    """Where data is, and in which form; ``auto`` if nobody names one."""
+    """The path of data, and its form; ``auto`` if none is named."""
 
     path: Path
     format: Spec
 
 
 def located(source: str | Path, kind: str) -> Located:
-    """Return where the data of one kind is: what ``FORM:PATH`` says, and of a BEIR folder the file of that kind."""
+    """Return the location of data of one kind: ``FORM:PATH`` and, in a BEIR folder, the file of that kind."""
     if os.path.isfile(source):
         return Located(Path(source), _AUTO)
     spec, text = form_of(source)
@@ -84,18 +84,18 @@ def located(source: str | Path, kind: str) -> Located:
 
 
 def stem(path: str | Path) -> str:
-    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
+    """Return a file's name without its endings: ``bm25`` for ``runs/bm25.trec.gz``."""
     return _ENDINGS.sub("", Path(path).name)
 
 
 _ENDINGS: Final = re.compile(
     r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
 )
-"""What a file is, at the end of its name, and how it is packed."""
+"""Endings of names for kinds of files and compression."""
 
 
 def resolved(text: str | Path, base: Path) -> Path:
-    """Return a path relative to a folder, with the form that stands in front of it; ``~`` is the home."""
+    """Return a path relative to a folder, with the form in front of it; ``~`` is the home folder."""
     form, rest = split_form(text)
     path = base / os.path.expanduser(rest)
     file, name = split_file(form)
@@ -105,24 +105,24 @@ def resolved(text: str | Path, base: Path) -> Path:
 
 
 class _Layout(NamedTuple):
-    """What a file is like: its form, where each kind of field may be found, and its columns as far as they show."""
+    """The layout of a file: its form, the possible names of fields, and its columns if known."""
 
     form: DataForm
     names: Names
     table: TextTable | None = None
-    """How the cells of a text file stand."""
+    """The layout of a text file's cells."""
 
 
 def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
-    """Return what a file is like, by its content where the form does not tell."""
+    """Return the layout of a file, by its content if the form does not tell."""
     declared = DECLARED[kind]
     form = named = None if spec.name == "auto" else form_named(spec.name)
     beginning = None
-    # Other forms that are named may be packed in a way of their own.
+    # Other named forms may have their own compression.
     if form is None or form.nested or form in (TREC, CSV, TSV):
         beginning = Beginning.of(path, declared.expected)
         if form is None or form.nested:
-            # Who names columns means a table, also where its rows look like TREC's.
+            # Named columns mean a table, even if its rows look like TREC's.
             form = flat_form(beginning, (kind,) if spec == _AUTO else ())
     names = declared.names
     for key, value in spec.params:
@@ -149,18 +149,18 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
 
 
 class NoHeader(DataError):
-    """Rows of three cells; nothing says what the number is."""
+    """Rows of three cells with a number of unknown meaning."""
 
 
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
-    """Return the columns of a TSV file of queries, docs or answers without a header line; () if it has one."""
+    """Return the columns of a TSV file of queries, docs or answers without a header; () if it has one."""
     declared = DECLARED[kind]
     cells = [cell.strip().strip('"') for cell in cells]
     for known in (names, *(other.names for other in DECLARED.values())):
         if {*cells} & {*chain(*known.values())}:
             return ()
-    # A third column of numbers may be ranks, scores or grades. Ranks that are read as scores turn each list
-    # upside down, and a header with names that nobody knows ("topic_no,para,bm25_score") would become a row.
+    # A third column of numbers may be ranks, scores or grades. Ranks read as scores would turn each list upside down,
+    # and a header with unknown names ("topic_no,para,bm25_score") would become a row.
     if len(cells) == 3 and (declared.number or math.isfinite(as_number(cells[2]))):
         number = declared.number or "score"
         raise NoHeader(
@@ -176,7 +176,7 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
 
 
 def opened(source: str | Path, kind: str) -> tuple[Source, Iterator[DataRecord]]:
-    """Open what is named for the records of one kind."""
+    """Open a named source for the records of one kind."""
     return contents(located(source, kind), kind)
 
 
@@ -260,7 +260,7 @@ def by_columns(place: Located, kind: str) -> Columns | None:
     if ranked:
         number = "rank"
     roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
-    # Of a column that stands there twice, or holds several runs, a record tells the line.
+    # For a repeated column, or one with several runs, reading by record gives the line.
     twice = table is not None and table.header and len(held) < len(columns)
     several = kind == "run" and "run" in columns
     if [*map(len, roles)] != [1, 1, 1] or twice or several:
@@ -269,7 +269,7 @@ def by_columns(place: Located, kind: str) -> Columns | None:
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
-    """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
+    """Return the query, doc and number of each row of a run or of qrels, column by column if possible."""
     rows = None
     columns = by_columns(place, kind)
     if columns is not None:
@@ -285,7 +285,7 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
 
 
 def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | None] = lambda _: None) -> Pairs:
-    """Return the same from records, each of which is checked; ``problem`` looks at the numbers."""
+    """Return the same from records, checking each; ``problem`` checks the numbers."""
     origin, records = contents(place, kind)
     queries, docs, values = rows_of(origin, records, DECLARED[kind].number, problem)
     return Pairs(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))

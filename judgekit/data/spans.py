@@ -1,4 +1,4 @@
-"""Where documents stand on their pages, where the evidence in them stands, and which of them share it."""
+"""The spans of documents on their pages, the spans of evidence in them, and which documents share evidence."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from judgekit.data.labelings import Labeling
 from judgekit.errors import DataError
 
 _TITLE: Final = (-1, 0)
-"""The span of evidence that stands in the title of a page, which all its documents show."""
+"""The span of evidence in a page's title, which all its documents show."""
 
 
 class Spans(NamedTuple):
-    """Stretches of pages; several of one row where its evidence stands in several places."""
+    """Stretches of pages; a row has several if its evidence is in several places."""
 
     row: Ints
-    """Whose it is: any numbers."""
+    """The owner of each stretch, as numbers."""
     page: Ints
     """A number for the page."""
     start: Ints
     """Its first character on the page, from 0."""
     end: Ints
-    """The character behind its last one."""
+    """The position after its last character."""
 
 
 def evidence_of(text: str) -> list[tuple[int, int]]:
@@ -50,15 +50,15 @@ def where(doc: Doc) -> dict[str, str | float]:
 
 
 def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
-    """Return where on its page a document holds something: the shortest stretches of words that do; or nothing."""
-    # A text that was cleaned after it was cut no longer stands at its offsets.
+    """Return the shortest stretches of a document's page that hold something, or nothing."""
+    # A text that was cleaned after cutting no longer matches its offsets.
     if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
         return set()
     spans: list[tuple[int, int]] = []
     places = [match.span() for match in re.finditer(r"\S+", doc.text)]
     for length in range(words):
         for (start, _), (_, end) in zip(places, places[length:], strict=False):
-            # Only the shortest stretch is evidence, or a long one would overlap everything.
+            # Only the shortest stretch is evidence; a long one would overlap everything.
             longer = any(start <= a and b <= end for a, b in spans)
             if not longer and holds(doc.text[start:end]):
                 spans.append((start, end))
@@ -69,7 +69,7 @@ def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
-    """Return where the evidence of some rows of a labeling stands; nothing of those where it is unknown."""
+    """Return the stretches of evidence of some rows of a labeling; none for unknown ones."""
     pages: dict[str, int] = {}
     spans: list[tuple[int, int, int, int]] = []
     columns = labeling.columns(rows, "page_id", "start", "end", "evidence")
@@ -90,11 +90,11 @@ def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
 
 
 def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
-    """Return for every row, shape (N,), the least row of its connected group of rows that share evidence."""
+    """Return the smallest row of each row's connected group of shared evidence, shape (N,)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    # Two rows of a group share evidence if spans of theirs on one page overlap by this share of the shorter one.
+    # Two rows share evidence if their spans on a page overlap by this share of the shorter one.
     place = group[spans.row] * (int(spans.page.max(initial=0)) + 1) + spans.page
     order = np.lexsort((spans.start, place))
     row, start, end, place = spans.row[order], spans.start[order], spans.end[order], place[order]

@@ -363,7 +363,7 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
 
 
 def toml_problem(error: Exception, content: bytes) -> str:
-    """Return what is wrong with a TOML file, for messages."""
+    """Return the error in a TOML file, for messages."""
     said = str(error)
     place = re.search(r"at line (\d+)", said)
     lines = content.decode(errors="replace").splitlines()

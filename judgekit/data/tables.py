@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION: Final = 1
-"""Raised when the meaning of a column changes. Stored replies and identities have fixed versions of their own."""
+"""Incremented when the meaning of a column changes. Stored replies and identities have their own fixed versions."""
 
 MADE: Final = "judgekit"
-"""The attribute of a DataFrame that says how labels and answers came about, and how many there are (``pools``)."""
+"""The attribute of a DataFrame with the records of labels and answers, and their numbers (``pools``)."""
 ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""
 
 UNDECLARED: Final = "undeclared"
-"""The model of answers whose model is not declared, so that labels of the same model cannot be marked."""
+"""The model of answers without a declared model, so that labels by the same model cannot be marked."""
 
 _UNFIT: Final = re.compile(r"[\s\0]")
 
 
 def id_problem(text: str) -> str | None:
     """Return why a string cannot be the id of a query or doc, or None."""
-    # TREC files part their columns by white space: such an id would come back as two.
+    # TREC files separate columns by white space: such an id would come back as two.
     if not text:
         return "is empty"
     if _UNFIT.search(text):
@@ -51,7 +51,7 @@ def id_problem(text: str) -> str | None:
 
 
 class NotedTable(NamedTuple):
-    """A table as it was read, and what is to be known of it, a sentence each."""
+    """A table as read, with sentences on what to know about it."""
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Status(StrEnum):
     NOT_APPLICABLE = "not_applicable"
     """The method makes no sense for this query (containment of a yes/no answer, no reference answer, no judgment)."""
     UNASKED = "unasked"
-    """Nobody was asked (a document that people did not see, an answer that they did not rate), and that is missing."""
+    """Nobody was asked (a document that people did not see, an answer that they did not rate)."""
 
 
 UP: Final = "up"
@@ -86,23 +86,23 @@ THUMBS: Final = {
     " unsatisfied daumenrunter nichthilfreich nutzlos inutile inútil noútil poucebaissé pouceenbas pulgarabajo"
     " 役に立たなかった 悪い よくないね 没用 踩 싫어요",
 }
-"""What people write for thumbs, in any language; `judgekit.answers.declared.scaled` says what they are worth.
+"""Words for thumbs, in many languages; `judgekit.answers.declared.scaled` gives their values.
 
-A word whose direction is not known stands in neither list and is refused: it is never guessed.
+A word of unknown direction is in neither list and is refused, never guessed.
 """
 _THUMBS: Final = {word: thumb for thumb, words in THUMBS.items() for word in words.split()}
 _SHADES: Final = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
-"""What a phone adds to a thumb: the colours of a hand, and that it is drawn in colour."""
+"""Code points that a phone adds to a thumb: skin tones, and the mark for drawing in colour."""
 _BETWEEN_WORDS: Final = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
-"""What ``thumbs_up``, ``Thumbs Up`` and ``thumbs-up`` differ in."""
+"""The difference of ``thumbs_up``, ``Thumbs Up`` and ``thumbs-up``."""
 _NEEDED: Final = ("id", "name")
 _TEXTS: Final = (*_NEEDED, "str", "text")
 _UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
-"""`_UNFIT` in the words of Arrow's regular expressions."""
+"""`_UNFIT` in the syntax of Arrow's regular expressions."""
 
 
 def text_cell(value: Any) -> str:
-    """Return a cell that has to be a string which a UTF-8 file can hold; a ValueError says why it is not one."""
+    """Return a cell that must be a string that UTF-8 can encode; raise a ValueError with the reason otherwise."""
     if not isinstance(value, str):
         raise ValueError(f"must be a string, not {kind_of(value)}")
     if "\0" in value:
@@ -113,7 +113,7 @@ def text_cell(value: Any) -> str:
 
 
 def name_cell(value: Any) -> str:
-    """Return a cell that has to be a string which is not empty."""
+    """Return a cell that must be a non-empty string."""
     # 7 may have been 007 before a spreadsheet or pandas read it.
     if isinstance(value, Real) and not isinstance(value, bool):
         raise ValueError(
@@ -125,15 +125,15 @@ def name_cell(value: Any) -> str:
 
 
 def id_cell(value: Any) -> str:
-    """Return a cell that has to be an id: a string that is not empty and holds no white space."""
+    """Return a cell that must be an id: a non-empty string without white space."""
     if problem := id_problem(name_cell(value)):
         raise ValueError(problem)
     return str(value)
 
 
 def number_cell(value: Any) -> float:
-    """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
-    # An empty cell is a missing value: as 0 it would be the worst grade.
+    """Return a cell as a number, NaN if absent; raise a ValueError with the reason otherwise."""
+    # An empty cell is a missing value; as 0 it would be the worst grade.
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
     if isinstance(value, bool) or not isinstance(value, Real | str):
@@ -145,12 +145,12 @@ def number_cell(value: Any) -> float:
 
 
 def _kept_text(value: Any) -> str:
-    """Return a text of whatever characters, "" where it is absent."""
+    """Return a text of any characters, "" if absent."""
     if value is None:
         return ""
     if not isinstance(value, str):
         raise ValueError(f"must be a string, not {kind_of(value)}")
-    # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
+    # A reply cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
     return value.encode("utf-8", "replace").decode()
 
 
@@ -160,13 +160,13 @@ def _answer(value: Any) -> str:
 
 
 def thumb_of(value: object) -> str | None:
-    """Return `UP` or `DOWN` for a word, however people write it; None for another cell."""
-    # A phone adds the colour of a hand, and people write Ja, thumbs_up or 👍🏽 as they like.
+    """Return `UP` or `DOWN` for a word in any spelling; None for other cells."""
+    # Phones add skin tones, and people write Ja, thumbs_up or 👍🏽.
     return _THUMBS.get(_BETWEEN_WORDS.sub("", _SHADES.sub("", str(value)).strip().casefold()))
 
 
 def _rating(value: Any) -> float | str:
-    """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
+    """Return a cell as a number, NaN if absent, or as `UP` or `DOWN`; raise a ValueError with the reason otherwise."""
     thumb = thumb_of(value)
     if thumb is not None:
         return thumb
@@ -186,25 +186,25 @@ _CELLS: Final[dict[str, Callable[[Any], float | str]]] = {
     "float": number_cell,
     "rating": _rating,
 }
-"""What the cells of each kind of column hold."""
+"""The check of each kind of cell."""
 
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
-"""Statuses of what is there, or cannot be asked for: everything else is missing."""
+"""Statuses of existing and inapplicable values: everything else is missing."""
 _VARYING: Final = re.compile(r" \(after \d+ attempts.*?\)$")
 _COMMONEST: Final = 3
 
 
 def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables of the same columns below each other; the first one if none has rows."""
-    # Without rows a column has no type to keep, and pandas warns that it will decide another.
+    """Return the rows of all tables, which have the same columns; the first table if none has rows."""
+    # Columns without rows lose their types, and pandas warns about that.
     import pandas as pd
 
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 
 def reasons(table: pd.DataFrame) -> str:
-    """Return the commonest reasons for what is missing from labels or answers, with counts; "" where none is given."""
+    """Return the commonest reasons for missing labels or answers, with counts; "" without any."""
     lost = table[~table["status"].isin(NO_FAILURE)]
     reason = lost["reason"].fillna("") if "reason" in lost else lost["status"]
     texts = reason.where(reason != "", lost["status"]).str.replace(_VARYING, "", regex=True).str.split().str.join(" ")
@@ -217,7 +217,7 @@ def reasons(table: pd.DataFrame) -> str:
 
 
 NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
-"""Statuses of what did not go wrong: everything else was asked for and not obtained."""
+"""Statuses without a failure: everything else was requested but not obtained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +234,11 @@ class Table:
     optional: dict[str, str]
 
     def named(self, name: str) -> Self:
-        """Return this table as a certain one, for messages."""
+        """Return this table with a name added, for messages."""
         return replace(self, name=f"{self.name} {name!r}")
 
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
-        """Return this table's columns and their kinds, with those optional ones that ``columns`` holds."""
+        """Return this table's columns and their kinds, with the optional ones in ``columns``."""
         have = [*map(str, columns)]
         known = {**self.columns, **{name: kind for name, kind in self.optional.items() if name in have}}
         for name in known:
@@ -291,7 +291,7 @@ def _column(column: pd.Series, kind: str) -> pd.Series:
     Raises:
         _UnfitCell: the first cell that does not fit.
     """
-    # A column of ids that are numbers is refused: "007" may have been lost on the way.
+    # A column of numeric ids is refused: "007" may have been lost on the way.
     import pandas as pd
 
     if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
@@ -301,7 +301,7 @@ def _column(column: pd.Series, kind: str) -> pd.Series:
         return column
     is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     if is_number and kind not in _TEXTS:
-        # Copied: whoever changes the table later changes no run or labeling made of it.
+        # Copied, so that later changes to the table do not change runs or labelings made from it.
         numbers = column.astype("float64").copy()
     else:
         cells: list[str | float] = []
@@ -327,10 +327,10 @@ def _column(column: pd.Series, kind: str) -> pd.Series:
 
 
 def _check_ids(texts: pa.StringArray, kind: str) -> None:
-    """Refuse the first name that is empty, or id that a TREC file cannot hold."""
+    """Refuse an empty name, or an id that a TREC file cannot hold."""
     unfit = pc.equal(pc.binary_length(texts), 0)
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    # The expression is slow, and nearly all ids are of letters, digits and marks of ASCII.
+    # The expression is slow, and nearly all ids are printable ASCII.
     if kind == "id" and (data.min(initial=0x7F) <= ord(" ") or data.max(initial=0) > 0x7F):
         unfit = pc.or_(unfit, pc.match_substring_regex(texts, _UNFIT_IN_COLUMN))
     row = pc.index(unfit, True).as_py()
@@ -340,7 +340,7 @@ def _check_ids(texts: pa.StringArray, kind: str) -> None:
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})
 SPAN: Final = {"page_id": "str", "start": "float", "end": "float"}
-"""Columns that say where on its page a document stands, in characters; "" and NaN where it is unknown."""
+"""Columns of a document's span on its page, in characters; "" and NaN if unknown."""
 LABELS: Final = Table(
     "labels",
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
@@ -360,9 +360,9 @@ REPLIES: Final = Table(
     },
     {},
 )
-"""What the replies behind each label took, see `judgekit.client.exchanges`."""
+"""The cost of the replies behind each label, see `judgekit.client.exchanges`."""
 SAMPLE: Final = Table("sample", {"query_id": "id", "weight": "float"}, {})
-"""The questions that an experiment takes, and how many questions each stands for in a mean."""
+"""The questions of an experiment, and how many questions each stands for in a mean."""
 SCORES: Final = Table(
     "scores",
     {"labeling": "name", "run": "name", "measure": "name", "query_id": "name", "value": "float"},
@@ -385,21 +385,21 @@ RATINGS: Final = Table(
     {"query_id": "name", "value": "rating"},
     {"run": "name", "depth": "int", "model": "str", "metric": "str", "scale": "str", **QUALITY.optional},
 )
-"""A quality table as people keep one: what there is only one of need not stand in every row."""
+"""A quality table as people keep it: columns with a single value may be left out."""
 RATED: Final = ("value", "rating", "stars", "thumb", "thumbs", "vote", "feedback")
-"""Columns of a table of answers that hold people's ratings of them."""
+"""Columns with people's ratings in a table of answers."""
 SAMPLES: Final = ("sample", "epoch")
-"""Columns that tell several answers of a run to one question apart."""
+"""Columns that number several answers of a run to one question."""
 BY_AN_LLM: Final = " (by an LLM)"
-"""What the name of a metric ends with whose values an LLM gave, and not people."""
+"""The ending of a metric's name if an LLM gave its values."""
 BY_CODE: Final = " (by code)"
-"""What the name of a rating ends with that a program gave."""
+"""The ending of a rating's name if a program gave it."""
 RATERS: Final = ("user", "user_id", "session", "session_id")
-"""Columns of ratings that say who gave them."""
+"""Columns of ratings that name the rater."""
 ANSWERS: Final = Table(
     "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )
-"""What an application answered; likewise."""
+"""A table of an application's answers, likewise."""
 COMPARISON: Final = Table(
     "comparison",
     {

@@ -1,9 +1,9 @@
 """Traces of an application as queries, docs, runs, answers and ratings: OpenInference (Phoenix) and Langfuse exports.
 
-Whatever its form, a record becomes a `_Step`: what ran inside of what, what went in and came out, what was retrieved.
-A trace is a question: what went into its outermost step. Earlier traces of a session are the conversation before it.
-Each retrieval step is of the run of its name; the answer, what came out of the outermost step, is about the last one.
-Scores and annotations are ratings of it.
+Every record becomes a `_Step`: its parent, its input and output, and what was retrieved. A trace is a question, the
+input of its outermost step. Earlier traces of a session are the conversation before it. Each retrieval step belongs to
+the run of its name; the answer, the output of the outermost step, belongs to the last one. Scores and annotations are
+ratings of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIEVING: Final = ("RETRIEVER", "RERANKER")
 _WHOLE: Final = "TRACE"
 _RATED_BY: Final = {"LLM": BY_AN_LLM, "CODE": BY_CODE}
-"""How the name of an annotation ends whose kind says that nobody gave it."""
+"""The ending of an annotation's name if its kind says that no person gave it."""
 _QUESTIONS: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
 _ANSWERS: Final = ("answer", "output", "response", "result", "text", "content", "messages")
 
@@ -58,7 +58,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "value": ("value", "string_value"),
     "annotated": ("result.score", "score", "result.label", "label"),
 }
-"""Where each thing lies: first in Phoenix' spans and annotations, then in what Langfuse exports."""
+"""The place of each field: first in Phoenix' spans and annotations, then in Langfuse's exports."""
 
 
 @dataclass
@@ -77,15 +77,14 @@ class _Step:
 
 @dataclass
 class Traces:
-    """What traces hold.
+    """The contents of traces.
 
     Attributes:
-        queries: one for each question; the same one asked again (of another retriever) has one id, its first trace's.
-        docs: the documents that were retrieved.
+        queries: one for each question; a question asked again (of another retriever) keeps the id of its first trace.
+        docs: the retrieved documents.
         runs: one for each name of a retrieval step.
-        answers: ``run, depth, query_id, answer, model``; the depth is the length of the longest list that was answered
-            from.
-        ratings: ``run, depth, query_id, metric, value, model``; values as they came, words too.
+        answers: ``run, depth, query_id, answer, model``; the depth is the length of the longest list behind an answer.
+        ratings: ``run, depth, query_id, metric, value, model``; values as given, including words.
         left_out: sentences on what could not be used.
     """
 
@@ -98,7 +97,7 @@ class Traces:
 
     @property
     def files(self) -> dict[str, Callable[[Path], object]]:
-        """What writes each of the files that `write` makes, by name, those of the runs first."""
+        """The writers of the files that `write` makes, by name, those of the runs first."""
         files: dict[str, Callable[[Path], object]] = {}
         for run in self.runs:
             files[f"{slug(run.name)}.trec"] = partial(write_run, run)
@@ -110,7 +109,7 @@ class Traces:
         return files
 
     def write(self, folder: str | Path) -> None:
-        """Write all of it into a folder; see `files`."""
+        """Write everything into a folder; see `files`."""
         for name, write in self.files.items():
             write(Path(folder) / name)
 
@@ -172,7 +171,7 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         key = prefix + name if prefix else _CAMEL.sub("_", name).lower()
-        # What went in and came out is the application's own object, whose keys mean something only together.
+        # Inputs and outputs are the application's own objects, whose keys only make sense together.
         if isinstance(value, Mapping) and key not in ("input", "output", "metadata"):
             flat |= _flat(value, f"{key}.")
         elif value is not None and value == value:  # Parquet has NaN where there is nothing
@@ -192,18 +191,18 @@ def _id(fields: Mapping[str, Any], what: str) -> str:
 
 
 def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
-    """Return what is rated (a step or a trace), the rating's name and its value; None for anything else."""
+    """Return the rated step or trace, the rating's name and its value; None for other records."""
     annotation = "annotator_kind" in fields
     value = _value(fields, "annotated" if annotation else "value")
     if value is None:
         return None
     about = _id(fields, "annotates" if annotation else "rated")
-    if annotation and not about:  # the annotation's own id says nothing
+    if annotation and not about:  # the annotation's own id is meaningless
         raise DataError(
             "is an annotation without its span_id, which Phoenix keeps as the index of the table: call reset_index()"
             " before to_json(…), or write it with to_parquet(…) or to_csv(…) and its index"
         )
-    # A name that says so keeps an evaluator's values apart from a person's of the same name.
+    # The name's ending keeps an evaluator's values apart from a person's under the same name.
     name = (_id(fields, "rating") or "rating") + _RATED_BY.get(str(fields.get("annotator_kind")).upper(), "")
     return about, name, value
 
@@ -229,7 +228,7 @@ def _step(fields: Mapping[str, Any]) -> _Step:
 
 
 def _text(value: Any, keys: Sequence[str]) -> str:
-    """Return the text inside what went in or came out: a text, an object with one of these keys, messages."""
+    """Return the text of an input or output: a text, an object with one of these keys, or messages."""
     if isinstance(value, str):
         parsed = _parsed(value)
         if isinstance(parsed, str):
@@ -251,7 +250,7 @@ def _text(value: Any, keys: Sequence[str]) -> str:
 
 
 def _parsed(value: Any) -> Any:
-    """Return what a text holds as JSON, if it is an object or a list; else the value itself."""
+    """Return a text's JSON object or list; else the value itself."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             return json.loads(value)
@@ -266,7 +265,7 @@ def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     listed = _parsed(_value(fields, "documents"))
     if isinstance(listed, Mapping):
         listed = listed.get("documents") or listed.get("results")
-    # pandas writes lists into CSV as Python does, with single quotes: guessing at them would lose documents.
+    # pandas writes lists into CSV with single quotes, like Python: guessing would lose documents.
     if isinstance(listed, str) and listed.lstrip().startswith("["):
         what = f"trace {step.trace}: the documents are not written as JSON ({listed[:40]}…)"
         raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
@@ -304,15 +303,15 @@ def _doc(item: Any, step: _Step) -> Doc:
 
 @dataclass
 class _Assembly:
-    """Queries, docs, lists and answers, as traces bring them one after another.
+    """Collects queries, docs, lists and answers trace by trace.
 
     Attributes:
         queries: by question and conversation before it.
         conversations: the messages of a session so far.
         docs: by id.
-        lists: the ids that each run retrieved, by query.
+        lists: the retrieved ids of each run, by query.
         answers: a row per trace that could be used.
-        unused: how many traces could not, by reason.
+        unused: number of unusable traces, by reason.
     """
 
     queries: dict[str, Query] = field(default_factory=dict)
@@ -323,7 +322,7 @@ class _Assembly:
     unused: Counter[str] = field(default_factory=Counter)
 
     def add(self, trace: str, root: _Step, steps: Iterable[_Step]) -> None:
-        """Take in a trace; those of a session come in their order."""
+        """Add a trace; those of a session come in order."""
         if not root.question.strip():
             self.unused["hold no question"] += 1
             return
@@ -333,7 +332,7 @@ class _Assembly:
         for step in sorted(steps, key=lambda step: step.start):
             model = step.model or model
             if step.kind in _RETRIEVING:
-                # The run of the last retrieval is the one that the answer is about, so it moves to the end.
+                # The answer belongs to the run of the last retrieval, so that run moves to the end.
                 earlier = retrieved.pop(step.name, [])
                 retrieved[step.name] = earlier + [self._kept(doc) for doc in step.docs]
         for name, doc_ids in retrieved.items():
@@ -347,15 +346,15 @@ class _Assembly:
     def _query(self, trace: str, root: _Step) -> Query:
         before = self.conversations.setdefault(root.session or f"trace {trace}", [])
         turn = {"role": "user", "content": root.question}
-        # A follow-up such as "Why?" is another question behind another conversation.
+        # A follow-up such as "Why?" is another question after another conversation.
         messages = (*before, turn) if before else ()
         before += [turn, {"role": "assistant", "content": root.answer}]
         query = Query(slug(trace), root.question, messages=messages)
-        # Asked of two retrievers a question is one query, on which their runs are compared.
+        # A question to two retrievers is one query, on which their runs are compared.
         return self.queries.setdefault(json.dumps([root.question, messages]), query)
 
     def _kept(self, doc: Doc) -> str:
-        """Keep a document, under an id of its own if another has it, and return the id."""
+        """Keep a document, under a new id if another one has its id, and return the id."""
         # Chunks of one page may share its id, and a label belongs to one text.
         if self.docs.setdefault(doc.doc_id, doc) != doc:
             doc = replace(doc, doc_id=f"{doc.doc_id}-{content_id(doc.title, doc.text)}")
@@ -389,7 +388,7 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
     if len(answers) < len(every):
         reason = "were replaced by a later one of the same run on the same question"
         assembly.unused[reason] = len(every) - len(answers)
-    # One depth for all runs, so that they can be compared: a shorter list is answered from what is there.
+    # One depth for all runs, so that they can be compared; shorter lists are answered as they are.
     lengths = [
         len(assembly.lists[run][query_id]) for run, query_id in zip(answers["run"], answers["query_id"], strict=True)
     ]
@@ -416,7 +415,7 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
 
 def _root(steps: Sequence[_Step]) -> _Step:
     """Return the outermost step. What it lacks comes from the steps inside of it, the answer from the last of them."""
-    # Exports cut at a page or a time may lack the root: then the earliest outer step stands for it.
+    # Exports cut at a page or a time may lack the root; then the earliest outer step replaces it.
     ordered = sorted(steps, key=lambda step: (step.kind != _WHOLE, bool(step.parent), step.start))
     root = ordered[0]
     for step in ordered:

@@ -1,11 +1,9 @@
 """Runs and qrels: TREC files (``query Q0 doc rank score tag``, ``query 0 doc relevance``) and all other forms.
 
-A TREC, CSV or TSV file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be
-wrong, goes through the reader of records, which understands any form and knows the line to name.
-
-Beside qrels may lie the labels that are missing (``NAME.missing.tsv``), and what people were asked
-(``NAME.sample.json``): which pairs were drawn, and with which probability. With it a pair that the qrels do not list is
-known to be *not judged*; without it nobody can tell it from *not relevant*.
+A TREC, CSV or TSV file is read by a fast columnar parser. Other files, and files with errors, go through the reader of
+records, which understands every form and knows the line to name. Files beside qrels may list missing labels
+(``NAME.missing.tsv``) and what people were asked (``NAME.sample.json``): the drawn pairs with their probabilities. With
+the latter, an unlisted pair is known to be *not judged*; without it, it could be *not relevant*.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
-"""What a file is, by the ending of its name."""
+"""Kinds of files by the ending of the name."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst", ".xz")
 
 
@@ -61,7 +59,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     rows = pairs(place, "run")
     try:
         return Run.of(name, rows, ties=ties)
-    # The fast reader keeps no lines: an error is looked for again, record by record.
+    # The fast reader keeps no lines, so errors are located record by record.
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None
@@ -105,7 +103,7 @@ def read_qrels(
             raise DataError(error.reason, place) from None
     side = missing_path(place)
     misnamed = place.with_name(f"{place.name}.missing.tsv")
-    # A list of missing labels that is not read would turn them into labels of 0.
+    # Ignoring a list of missing labels would turn them into labels of 0.
     if misnamed.exists() and misnamed != side:
         raise DataError(f"is not read: judgekit looks for the missing labels of {place.name} in {side.name}", misnamed)
     labels = pairs(source, "qrels", may_be_empty=side.exists())
@@ -114,7 +112,7 @@ def read_qrels(
     if side.exists():
         obtained = labels.frame("relevance").assign(status=Status.OK.value)
         rows = stacked([obtained, _read_missing(side).assign(relevance=np.nan)])
-        # A pair that is in both files is an error of the list: the qrels alone were read without it.
+        # A pair in both files is an error of the list: the qrels alone were read without it.
         wrong = side
     parts = _subtopics(source)
     try:
@@ -132,7 +130,7 @@ def read_qrels(
 
 
 def _subtopics(source: Located) -> int:
-    """Return how many subtopics a query has in a TREC file; 0 of other forms."""
+    """Return the largest number of subtopics of a query in a TREC file; 0 for other forms."""
     if source.format.name not in ("auto", "trec"):
         return 0
     beginning = Beginning.of(source.path, "qrels")
@@ -140,7 +138,7 @@ def _subtopics(source: Located) -> int:
 
 
 def missing_path(qrels: str | Path) -> Path:
-    """Return where the missing labels of a qrels file lie: ``judge.missing.tsv`` beside ``judge.qrels``."""
+    """Return the path of a qrels file's missing labels: ``judge.missing.tsv`` beside ``judge.qrels``."""
     return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
 
 
@@ -166,7 +164,7 @@ ASKED_COLUMNS: Final = ("query_id", "doc_id", "probability", "content", "status"
 
 
 def asked_path(qrels: Path) -> Path:
-    """Return where the file lies that says what people were asked."""
+    """Return the path of the file that tells what people were asked."""
     return qrels.with_name(f"{qrels.name}.sample.json")
 
 
@@ -175,14 +173,14 @@ class Asked:
     """What people were asked.
 
     Attributes:
-        sample: hash of the sample.
-        design: how it was drawn.
-        scale: of their labels.
-        queries: how many queries it was drawn from.
-        pairs: how many pairs it was drawn from.
+        sample: the hash of the sample.
+        design: the design of the draw.
+        scale: the scale of their labels.
+        queries: number of queries it was drawn from.
+        pairs: number of pairs it was drawn from.
         rows: per pair ``query_id, doc_id, probability, content, status, judgments``; status is ok, tie, skipped or
-            open, content a hash of the texts that were shown.
-        seconds: the median time of a judgment; 0 where no time was recorded.
+            open, content a hash of the shown texts.
+        seconds: the median time of a judgment; 0 if not recorded.
     """
 
     sample: str
@@ -202,7 +200,7 @@ class Asked:
 
     @classmethod
     def beside(cls, qrels: Path) -> Asked | None:
-        """Return what people were asked if the file is there, else None."""
+        """Return what people were asked, or None without the file."""
         path = asked_path(qrels)
         if not path.is_file():
             return None
@@ -240,7 +238,7 @@ def write_run(run: Run, path: str | Path) -> None:
 
 
 def _write_rows(rows: pd.DataFrame, stream: BinaryIO, delimiter: str) -> None:
-    """Write the cells of rows, of which none holds white space, a row a line."""
+    """Write rows of cells without white space, one per line."""
     rows.to_csv(
         stream, mode="wb", sep=delimiter, header=False, index=False, lineterminator="\n", quoting=csv.QUOTE_NONE
     )
@@ -267,8 +265,8 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     whole = labeling.scale.integral or min_grade is not None
     side = missing_path(path)
     check_outputs(Path(path), side)
-    # The list of what is missing is whole before the qrels are: a crash in between leaves labels that are known to be
-    # missing, never qrels that seem to be complete.
+    # The list of missing labels is written before the qrels: a crash in between leaves labels known to be missing,
+    # never qrels that seem complete.
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
     missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
     with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
@@ -282,13 +280,13 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
                 kept["relevance"] = kept["relevance"].astype(int)
             _write_rows(kept[["query_id", "iteration", "doc_id", "relevance"]], stream, " ")
             _write_rows(block[~obtained][["query_id", "doc_id", "status"]], beside, "\t")
-    # Left from an earlier writing, it would take labels away that are there now.
+    # An old list would take existing labels away.
     if not some_lost:
         side.unlink(missing_ok=True)
 
 
 def kind_of(out: str | Path, kind: str | None = None) -> str:
-    """Return what a file to write is, a run or qrels by its name, if ``kind`` does not say it."""
+    """Return the kind of an output file: as ``kind`` says, else run or qrels by its name."""
     ending = Path(Path(out).name.removesuffix(".gz")).suffix
     kind = kind or _KINDS.get(ending)
     if kind is None:

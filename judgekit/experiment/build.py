@@ -228,31 +228,30 @@ def build(
     trust: bool = False,
     accept_empty: bool = False,
 ) -> Job[BuildResult]:
-    """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
+    """Write the final qrels of an experiment: labels by people if there are any, else those of one labeling.
 
-    All queries are labelled, whatever sample of them the experiment takes; what is in the store is not asked again.
-    With people, the labeling's values are put on their scale: relevant from the value on at which its share of relevant
-    documents comes closest to people's, and within what is relevant and what is not to people's mean grade.
+    All queries are labelled, even if the experiment samples them; stored replies are not paid again. With people, the
+    labeling is mapped to their scale: its cut for relevance is the value at which its share of relevant documents comes
+    closest to people's, and above and below the cut each label counts people's mean grade there.
 
     Args:
-        experiment: the experiment file, or the folder of its results. The card tells the biases that the comparison
-            showed; for a file they are looked up in ``results`` beside it, or in ``judgekit-out/NAME``.
+        experiment: the experiment file, or the folder of its results. The card lists the biases that the comparison
+            showed; for a file they come from ``results`` beside it, or from ``judgekit-out/NAME``.
         labeling: the name of one of its labelers.
-        people: labels that `judgekit annotate read` wrote, or existing judgments by people (``FORM:FILE``). Where
-            these are all alike, the labeling's own scale counts.
+        people: labels that `judgekit annotate read` wrote, or existing judgments by people (``FORM:FILE``). If these
+            are all alike, the labeling's own scale counts.
         out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.
-        asking: up to what cost models are asked, and where replies are kept.
-        trust: as for `judgekit.run`, of an experiment file.
-        accept_empty: write the labels even if they leave most questions on which people found a relevant document
-            without one.
+        asking: the budget, and where replies are kept.
+        trust: as for `judgekit.run`.
+        accept_empty: write the labels even if most questions lose every document that people call relevant.
 
     Returns:
         The labels, the files that hold them, their agreement with people, and how many pairs have no label.
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent; or nothing is written, since people judged no pair
-            that the labeling labelled, or its labels leave most questions without a relevant document.
-        StoppedError: the endpoint or the budget ended it; build again to go on from there.
+        ConfigError, DataError, UsageError: nothing was sent; or nothing was written, because people and labeling share
+            no pair, or the labels leave most questions without a relevant document.
+        StoppedError: the endpoint failed or the budget ran out; build again to continue.
     """
     task = _prepared(experiment, labeling, people, asking.cache, trust=trust)
     files = ResultFiles(

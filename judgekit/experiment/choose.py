@@ -350,25 +350,23 @@ def choose(
     trust: bool = False,
     asking: Asking = UNLIMITED,
 ) -> Job[ChoiceResult]:
-    """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
+    """Choose the run to ship, asking only as many questions as that takes. Works in notebooks too.
 
     Args:
         experiment: the experiment file, or what `load` returned.
-        margin: the most points that the chosen run may lose against the best; by default the experiment's
-            ``margin_points``.
-        out: folder for the claims; nothing is written without it.
-        trust: as for `judgekit.run`, of an experiment file.
-        asking: as for `judgekit.run`. Its limits count all that the choice needs, replies that are in the store
-            included.
+        margin: largest acceptable loss against the best run, in points; by default the experiment's ``margin_points``.
+        out: folder for the claims; without it nothing is written.
+        trust: as for `judgekit.run`.
+        asking: as for `judgekit.run`. Its limits count everything that the choice needs, stored replies included.
 
     Returns:
-        The run to ship, the most that it may lose against the best in points (hundredths of the quality's scale), and
+        The run to ship, its largest possible loss against the best in points (hundredths of the quality's scale), and
         the claims behind it. The race is that of Waudby-Smith et al. (2024), the bound that of multiple comparisons
         with the best (Hsu, 1996).
 
     Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint ended it, or the budget does not pay for a first block; call it again to go on.
+        ConfigError, DataError, UsageError: nothing was sent.
+        StoppedError: the endpoint failed, or the budget does not pay for a first block; call it again to continue.
     """
     made = contest(experiment, margin, asking.cache, trust=trust)
     config = made.prepared.config

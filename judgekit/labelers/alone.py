@@ -1,4 +1,4 @@
-"""What an LLM answers from each document alone; beside that from the list together, or from no document at all."""
+"""An LLM's answers from each document alone and, for comparison, from the whole list or without documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Read(NamedTuple):
 
 
 def ask(answerer: Answerer, units: Sequence[Unit], replies: Sequence[Outcome]) -> list[Request]:
-    """Return the next wave of answering units: each once, then once more what cannot be read; then []."""
+    """Return the next wave of answering units: each once, then unreadable ones again, then []."""
     wave: list[Request] = []
     if len(replies) <= len(units):
         for place, unit in enumerate(units):
@@ -33,7 +33,7 @@ def ask(answerer: Answerer, units: Sequence[Unit], replies: Sequence[Outcome]) -
 def answers_of(
     answerer: Answerer, units: Sequence[Unit], replies: Sequence[Outcome]
 ) -> tuple[list[Answer], Sequence[Outcome]]:
-    """Return the answers to units that were asked by `ask`, and the replies that follow theirs."""
+    """Return the answers to units asked by `ask`, and the remaining replies."""
     outcomes, rest = merge_waves(replies, [answerer.asker(unit.docs) for unit in units])
     answers = []
     for unit, outcome in zip(units, outcomes, strict=True):
@@ -43,12 +43,12 @@ def answers_of(
 
 @dataclass(frozen=True)
 class AnswersAlone:
-    """Asks for these answers, by the very requests of answering end to end.
+    """Asks for these answers, with exactly the requests of answering end to end.
 
     Attributes:
         answerer: the LLM with its prompt.
-        top: how many documents of the list are answered from together; None for no such answer.
-        closed_book: whether it is answered without any document, too.
+        top: number of documents for the answer from the list; None for no such answer.
+        closed_book: whether to answer without documents, too.
     """
 
     answerer: Answerer
@@ -56,7 +56,7 @@ class AnswersAlone:
     closed_book: bool = False
 
     def units(self, unit: Unit) -> list[Unit]:
-        """Return what is answered: from each document, then from the list, then without any."""
+        """Return the units to answer: each document, then the list, then none."""
         units = [Unit(unit.query, (doc,)) for doc in unit.docs]
         if self.top is not None:
             units.append(Unit(unit.query, unit.docs[: self.top]))
@@ -69,7 +69,7 @@ class AnswersAlone:
         return ask(self.answerer, self.units(unit), replies)
 
     def read(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[Read, Sequence[Outcome]]:
-        """Return the answers, and the replies that follow theirs."""
+        """Return the answers, and the remaining replies."""
         answers, rest = answers_of(self.answerer, self.units(unit), replies)
         closed_book = answers.pop() if self.closed_book else None
         own = answers.pop() if self.top is not None else None

@@ -1,13 +1,13 @@
-"""What a labeler is.
+"""The base of all labelers.
 
 A labeler is two pure functions over *units* (a query with one or more docs)::
 
-    requests(unit, replies) -> list[Request]     called again with what came back, until it returns []
-    label(unit, replies)    -> list[Label]
+    requests(unit, replies) -> list[Request]     called again with the outcomes, until it returns [] label(unit,
+    replies)    -> list[Label]
 
-One that asks no LLM has ``relevance(query, doc)`` instead. It holds its options and no state; what it reads from a
-file it reads when it is built. One that hands on labels from a file may have a property ``imported``, (query id, doc
-id) -> relevance or None: the report then counts the relevant documents that no run retrieved.
+A labeler without an LLM has ``relevance(query, doc)`` instead. It holds its options and no state, and reads its files
+when it is built. A labeler of existing labels may have a property ``imported``, (query id, doc id) -> relevance or
+None: the report then counts the relevant documents that no run retrieved.
 
 Judgekit's own are the files of this package; see `judgekit.catalog` for where others are found.
 """
@@ -169,7 +169,7 @@ class Labeler(Spelled):
         return super(Labeler, labeler).bound(context)
 
     def prepare(self) -> None:
-        """Check the options together and look up what they name; there is a `context` now.
+        """Check the options together and look up what they name in `context`.
 
         Raises:
             UsageError: the class defines neither ``relevance`` nor ``label``.
@@ -203,7 +203,7 @@ class Labeler(Spelled):
         if value is None:
             reason = "does not apply to this document"
             return Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)
-        # numpy's True is no number for Python, and is what a labeler returns that compares arrays.
+        # Labelers that compare arrays return numpy's True, which is no number for Python.
         if not isinstance(value, numbers.Real) and type(value).__module__ != "numpy":
             raise UsageError(f"{self.spec}, query {query.query_id!r}, doc {doc.doc_id!r}: {value!r} is not a number")
         return Label(query.query_id, doc.doc_id, float(value))

@@ -1,4 +1,4 @@
-"""A cascade: an inexpensive labeler labels every pair, and a second one those pairs that leave the first in doubt."""
+"""A cascade: an inexpensive labeler labels every pair, and a second one the doubtful pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgekit.settings import setting
 from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
 
-# So that two votes of ten are a share of .2, whichever way it was computed.
+# Rounding makes two votes of ten a share of .2, however it was computed.
 _EXACT: Final = 1e-9
 
 
@@ -26,12 +26,12 @@ _EXACT: Final = 1e-9
 class Cascade(Labeler):
     """Labels every pair with a first labeler, and doubtful pairs again with a second.
 
-    The first is in doubt where its value on the scale unit, such as P(yes), lies from ``doubt`` to 1 - ``doubt``; where
-    at least this share of its voices differs from the label; where its label says why it may be wrong;
-    and where it gives no label, unless the request failed, which the next run repeats.
+    The first is in doubt if its value on the scale unit, such as P(yes), lies between ``doubt`` and 1 - ``doubt``; if
+    at least this share of its voices differs from the label; if its label says why it may be wrong; or if it gives no
+    label, unless the request failed, which the next run repeats.
 
-    Both make the requests that they make alone, so replies are shared. ``extra["escalated"]`` is 1 where the second
-    labeler was asked, and ``extra["first"]`` is the label of the first.
+    Both make the same requests as alone, so replies are shared. ``extra["escalated"]`` is 1 if the second labeler was
+    asked, and ``extra["first"]`` is the label of the first.
 
     Scale: the scale of the second; the first has the same, or unit before binary (relevant from .5)
 
@@ -51,7 +51,7 @@ class Cascade(Labeler):
     doubt: float = setting(0.2, least=0)
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use, with the canonical spellings of both labelers."""
+        """Return a copy that is ready for use, with the canonical spellings of both labelers."""
 
         def canonical(spelling: str) -> str:
             if split_file(spelling)[0] is not None:
@@ -94,7 +94,10 @@ class Cascade(Labeler):
 
     @property
     def needs(self) -> Needs:
-        """What both need. A part of the labels may be the outcome itself, so what either shares with it counts."""
+        """The needs of both.
+
+        Some of the labels may be the outcome itself, so anything that either shares with it counts.
+        """
         first, then = self._first.needs, self._then.needs
         return Needs(
             references=first.references or then.references,
@@ -113,7 +116,7 @@ class Cascade(Labeler):
         return self._then.requests(unit, replies[used:])
 
     def most(self, unit: Unit, /) -> int | None:
-        """Return the most requests that a unit takes, None where one of the labelers does not say."""
+        """Return the largest number of requests of a unit; None if either labeler does not say."""
         total = 0
         for labeler in (self._first, self._then):
             most = most_requests(labeler, unit) if labeler._asks else 0
@@ -139,8 +142,8 @@ class Cascade(Labeler):
 
     def _in_doubt(self, label: Label) -> bool:
         if label.relevance is None:
-            # A failed request is sent again by the next run: asking the second labeler meanwhile would make the label
-            # depend on the network.
+            # The next run repeats a failed request: asking the second labeler meanwhile would make the label depend on
+            # the network.
             return label.status is not Status.FAILED
         extra: dict[str, Any] = dict(label.extra)
         against = 1 - extra.get("agreement", 1.0)

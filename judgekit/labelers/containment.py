@@ -1,4 +1,4 @@
-"""Containment: a document is relevant if one of the reference answers stands in it. Free, and often wrong."""
+"""Containment: a document is relevant if it contains one of the reference answers. Free, and often wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgekit.wire.types import Outcome
 
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
 _CACHED_DOCS: Final = 1 << 14
-# An answer without spaces may have more words in a text that is written with them.
+# An answer without spaces may have more words in a text with spaces.
 _SPLIT: Final = 2
 
 
@@ -26,17 +26,16 @@ _SPLIT: Final = 2
 class Containment(Labeler):
     """A reference answer occurs in the document.
 
-    Relevance 1 if any reference answer stands in the document's text, else 0. Not applicable to a query without
-    reference answers, or whose answers are all classes (yes, no, SUPPORTS, …) or longer than
-    ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
-    nothing about the document.
+    Relevance is 1 if the document's text contains any reference answer, else 0. Not applicable to queries without
+    reference answers, or with answers that are all classes (yes, no, SUPPORTS, …) or longer than ``max_words``:
+    documents do not state classes, and not long answers in the same words, so 0 would say nothing.
 
-    Words are looked for as they are written, typographic marks aside, and a number as the number that it is: 3 is not
-    in 3,500 or 3.5, while 41300 is found as 41,300, 12% as 12 percent, $4.2 billion as 4.2 billion dollars and May 18,
-    2018 as 18 May 2018. ``norm=squad`` looks for tokens, as DPR evaluates. Where a script has no spaces, single
-    characters are looked for, one behind the other, so that 京都 is also found in 東京都. Where a language changes the
-    form of words (Finnish, Turkish) or attaches others to them (Arabic, Hebrew), an answer is not found in another
-    form: a 0 there says so in its reason. The query's language tells, or else the script of the answers.
+    Words are matched as written, apart from typographic marks, and numbers by value: 3 is not in 3,500 or 3.5, while
+    41300 is found as 41,300, 12% as 12 percent, $4.2 billion as 4.2 billion dollars and May 18, 2018 as 18 May 2018.
+    ``norm=squad`` matches tokens, like DPR. In scripts without spaces, sequences of characters are matched, so that
+    京都 is also found in 東京都. In languages that inflect words (Finnish, Turkish) or attach others to them (Arabic,
+    Hebrew), other forms of an answer are not found, and a 0 says so in its reason. The language is the query's, or else
+    follows from the script of the answers.
 
     Scale: binary
 
@@ -63,7 +62,7 @@ class Containment(Labeler):
 
     @cached_property
     def _prepared(self) -> Callable[[str], Text]:
-        """A memo of a pure function, so that a document of many queries is prepared once: no state that shows."""
+        """A cache of a pure function, so that a document of many queries is prepared once."""
         return lru_cache(maxsize=_CACHED_DOCS)(self._text)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -82,7 +81,7 @@ class Containment(Labeler):
             if answer is None:
                 label = Label(query.query_id, doc.doc_id, 0.0, reason=doubt)
             else:
-                # Where on the page an answer stands costs a search of its own, and only overlapping passages share
+                # Locating an answer on its page takes a search of its own, and only overlapping passages share
                 # evidence.
                 evidence = {} if doc.start is None else self._evidence(doc, phrases)
                 label = Label(query.query_id, doc.doc_id, 1.0, raw=answer, extra=evidence)
@@ -91,11 +90,11 @@ class Containment(Labeler):
 
     @property
     def published_variant(self) -> str:
-        """The spelling by tokens, which was the default until 0.3."""
+        """The spelling of the variant by tokens, the default until 0.3."""
         return "" if self.norm == "squad" else str(replace(self, norm="squad").spec)
 
     def counted_otherwise(self, unit: Unit, labels: Sequence[Label], /) -> int:
-        """Return how many labels of a unit are others by tokens."""
+        """Return how many labels of a unit differ by tokens."""
         by_tokens = self._by_tokens
         phrases, _ = by_tokens._phrases(unit.query)
         own, _ = self._phrases(unit.query)
@@ -108,7 +107,7 @@ class Containment(Labeler):
         for doc, label in zip(unit.docs, labels, strict=True):
             rendered = render(doc, rendering)
             text = prepared(rendered)
-            # Elsewhere both variants look for the same tokens.
+            # Otherwise both variants match the same tokens.
             if with_mark or text.has_marks or (with_number and text.has_digits):
                 tokens = by_tokens._prepared(rendered)
                 count += any(tokens.holds(phrase) for phrase, _ in phrases) != (label.relevance == 1.0)
@@ -119,7 +118,7 @@ class Containment(Labeler):
         return replace(self, norm="squad")
 
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
-        """Return where on its page a document holds the answers, which two documents of that page may share."""
+        """Return the places of the answers on the document's page, which two documents of that page may share."""
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
 
@@ -133,7 +132,7 @@ class Containment(Labeler):
         return {}
 
     def _phrases(self, query: Query) -> tuple[list[tuple[Text, str]], str]:
-        """Return the answers to look for, each as it is looked for, and the reason where there are none."""
+        """Return the answers to look for, prepared for matching, and the reason if there are none."""
         if not query.answers:
             return [], "the query has no reference answer"
         reason = "the reference answers are classes, such as yes or no"

@@ -13,7 +13,7 @@ from judgekit.wire.types import Outcome, about
 
 
 def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
-    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale."""
+    """Call ``labeler.label`` and enforce the contract: exactly one label per doc of the unit, on its scale."""
     # A labeler that breaks the contract is a bug of that labeler, so the message names it.
     labels = _labelled(labeler, unit, replies)
     asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
@@ -37,7 +37,7 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
 
 
 def _labelled(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
-    """Call ``label``; an error of a user's own labeler says of which pair it is, and on which line."""
+    """Call ``label``; an error of a user's own labeler names the pair and the line."""
     if type(labeler).__module__.startswith("judgekit."):
         return labeler.label(unit, replies)
     with user_code(lambda: f"{about(labeler, unit)}: label", type(labeler).label.__code__.co_filename):

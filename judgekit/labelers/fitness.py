@@ -1,4 +1,4 @@
-"""What a test of a judge showed, and the card that keeps it."""
+"""The result of a judge's test, and the card that keeps it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from judgekit.labelers.base import Labeler
 from judgekit.labelers.human import wilson
 
 _CARD: Final = "judge card"
-"""How a card says what it is."""
+"""The mark of a card."""
 
 
 class Share(NamedTuple):
-    """How many of some pairs the judge calls relevant, with the 95 % Wilson interval of the share."""
+    """The number of pairs that the judge calls relevant, with the 95 % Wilson interval of their share."""
 
     of: int = 0
     called: int = 0
@@ -64,19 +64,19 @@ class RunOrder(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitness:
-    """What a test of a judge showed.
+    """The result of a judge's test.
 
     Attributes:
         labeler: its spelling.
-        models, prompt, scale: who judges, by which prompt, on which scale.
-        questions, pairs: how many were asked about.
+        models, prompt, scale: of the judge.
+        questions, pairs: numbers of questions and pairs tested.
         missing: pairs without a label.
-        relevant, other: of the pairs that people call relevant, and of those that they call not relevant.
-        yes: of all pairs.
-        agreement: kappa and alpha with people on relevance, each (value, low, high); empty where people did not judge
-            both ways.
-        order: of the runs; None without two runs.
-        per_1000: requests, tokens and money for a thousand pairs, as far as they are known.
+        relevant, other: the judge's share of relevant among pairs that people call relevant, and among the others.
+        yes: the judge's share of relevant among all pairs.
+        agreement: kappa and alpha with people on relevance, each (value, low, high); empty if people's judgments are
+            all alike.
+        order: the order of the runs; None without two runs.
+        per_1000: requests, tokens and money for a thousand pairs, as far as known.
         stopped: why it was stopped; "" if it was not.
     """
 
@@ -97,7 +97,7 @@ class Fitness:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Yield what it showed, a sentence each."""
+        """Yield the findings as sentences."""
         who = ", ".join(self.models) or "nobody"
         yield f"{self.labeler} (model: {who}) labelled {self.pairs:,} pairs of {self.questions:,} questions."
         if self.stopped:
@@ -148,7 +148,7 @@ class Fitness:
         return f"a test on {self.pairs:,} pairs of {self.questions:,} questions ({file}): {', '.join(said)}"
 
     def card(self) -> dict[str, Any]:
-        """Return it as plain values; what is not known is None."""
+        """Return it as plain values, None if unknown."""
         held = {"judgekit": _CARD, "version": __version__, **asdict(self)}
         for name in ("relevant", "other", "yes"):
             held[name] = getattr(self, name)._asdict()
@@ -174,7 +174,7 @@ def read_card(path: Path) -> Fitness:
     """Read a card.
 
     Raises:
-        DataError: the file is none.
+        DataError: the file is not a card.
     """
     try:
         held = json.loads(read_bytes(path))
@@ -202,7 +202,7 @@ def read_card(path: Path) -> Fitness:
 
 
 def _number(value: float | None) -> float:
-    """Return a number of a card, where what is not known is null."""
+    """Return a number from a card, NaN for null."""
     return math.nan if value is None else float(value)
 
 

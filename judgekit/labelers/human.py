@@ -41,18 +41,18 @@ class Human(_Filed):
 
     Three kinds of files, recognised by their columns:
 
-    * grades: TREC qrels, or ``query_id, doc_id, relevance``;
-    * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
+    * grades: TREC qrels, or ``query_id, doc_id, relevance``; * votes: each row is one showing, ``query_id, shown,
+    chosen``. ``shown`` lists two or more doc ids, separated by
       ``|`` or white space, or in JSON as a list; ``chosen`` is one of them or ``none``. Relevance is times chosen /
       times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``;
     * rankings: ``query_id, doc_id, rank`` and, where several people ranked, ``assessor``. Rank 1 is the best;
       documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``; with
-      ``ranks=borda`` every place counts: the share of the other documents of a ranking that stand below, one beside
-      counting half (the Borda score divided by its largest value), as a mean over the rankings.
+      ``ranks=borda`` every place counts: the share of the other documents ranked below, ties counting half (the Borda
+      score divided by its largest value), averaged over the rankings.
 
-    ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
-    `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
-    asked about is then not judged, never 0.
+    ``extra["judged"]`` marks documents that the file lists, whatever ``unlisted`` makes of the others. If `judgekit
+    annotate read` wrote the file, a file beside it tells what people were asked: other documents are then not judged,
+    never 0.
 
     Scale: the grades'; unit for votes and rankings
 
@@ -62,7 +62,7 @@ class Human(_Filed):
 
     Attributes:
         file: file with the judgments of people
-        ranks: what counts of rankings: first, how often a document was put first, or borda, its place
+        ranks: how rankings count: first, how often a document was ranked first, or borda, its place
     """
 
     kind = "human"
@@ -78,7 +78,7 @@ class Human(_Filed):
 
     @cached_property
     def asked(self) -> Asked | None:
-        """What people were asked, if the file is of a sample."""
+        """What people were asked, if the file belongs to a sample."""
         return Asked.beside(self.context.path(self.file))
 
     @cached_property
@@ -92,7 +92,7 @@ class Human(_Filed):
         if content == "rankings":
             rankings = _rankings(path)
             return Scale("unit"), _by_place(rankings) if self.ranks == "borda" else _by_first(rankings)
-        # A sample knows the scale on which people were asked: of few judgments the highest grade may be missing.
+        # A sample knows the scale that people used: few judgments may lack the highest grade.
         declared = self.declared
         if not declared and self.asked is not None:
             declared = self.asked.scale
@@ -105,7 +105,7 @@ class Human(_Filed):
 
 
 def wilson(chosen: float, shown: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval of a share, chosen out of shown; 0 to 1 where nothing was shown."""
+    """Return the Wilson score interval of chosen / shown; 0 to 1 if nothing was shown."""
     if not shown:
         return 0.0, 1.0
     share, square = chosen / shown, NormalDist().inv_cdf((1 + confidence) / 2) ** 2
@@ -116,8 +116,8 @@ def wilson(chosen: float, shown: float, confidence: float = 0.95) -> tuple[float
 
 
 def _content_of(path: Path) -> Content:
-    """Return what a file holds, by its columns, which TREC's qrels do not name."""
-    # TREC's files have no header, so four columns are told by their number before any are looked for by name.
+    """Return the kind of a file by its columns, which TREC's qrels do not name."""
+    # TREC's files have no header, so four columns are recognised by number before names are looked for.
     first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
     if len(first) == 4 and b"query_id" not in b"".join(first) and first[0][:1] not in b"{[":
         return "grades"
@@ -133,12 +133,12 @@ def _content_of(path: Path) -> Content:
 
 
 def _votes(path: Path) -> dict[Pair, Label]:
-    """Return what was said, where each row is a vote."""
+    """Return the votes, one per row."""
     shown: Counter[Pair] = Counter()
     chosen: Counter[Pair] = Counter()
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
         query_id = _text(path, record, "query_id")
-        # A blank may mean that no document was good, or that nobody said.
+        # A blank may mean that no document was good, or that nobody voted.
         if record.fields.get("chosen") in (None, ""):
             raise DataError(
                 "chosen is empty: write none if no document was good, and leave the row out if nobody said",
@@ -165,7 +165,7 @@ def _are_ids(doc_ids: Any) -> bool:
 
 
 def _share(pair: Pair, chosen: int, shown: int) -> Label:
-    """Return the label of a document that people preferred so often of the times they saw it."""
+    """Return a document's label: how often people preferred it, of the times they saw it."""
     low, high = wilson(chosen, shown)
     counts = {"shown": float(shown), "chosen": float(chosen), "ci_low": low, "ci_high": high}
     return Label(*pair, chosen / shown, extra={**JUDGED, **counts})
@@ -186,7 +186,7 @@ def _rankings(path: Path) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _by_first(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair, Label]:
-    """Return how often people ranked each document first, of the times that they ranked it."""
+    """Return how often people ranked each document first, of the times they ranked it."""
     shown: Counter[Pair] = Counter()
     first: Counter[Pair] = Counter()
     for (query_id, _), ranking in ranks.items():
@@ -198,7 +198,7 @@ def _by_first(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair
 
 
 def _by_place(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair, Label]:
-    """Return the mean share of other documents that each document stands above, one beside it counting half."""
+    """Return the mean share of other documents ranked below each document, ties counting half."""
     shares: defaultdict[Pair, list[float]] = defaultdict(list)
     for (query_id, _), ranking in ranks.items():
         others = len(ranking) - 1
@@ -221,7 +221,7 @@ def _by_place(ranks: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[Pair
 def _rank(path: Path, record: DataRecord) -> float:
     value = record.fields.get("rank")
     try:
-        # True counts as 1 for Python, and would be the best rank.
+        # True is 1 in Python and would be the best rank.
         rank = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         rank = math.nan

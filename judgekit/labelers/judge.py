@@ -1,4 +1,4 @@
-"""LLM judges: a prompt asks how relevant a document is, and the reply's verdict is the label."""
+"""LLM judges: a prompt asks for a document's relevance, and the reply's verdict is the label."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Vote = Literal["majority", "mean"]
 
 @dataclass(frozen=True)
 class Judge(Labeler):
-    """An LLM says how relevant the document is, under a prompt that declares its verdicts.
+    """An LLM judges the document's relevance, with a prompt that declares the verdicts.
 
-    The label is what the prompt file declares for the verdict: yes is 1, a grade is itself. With log-probabilities
-    it is the expected relevance, and so is the mean of several voices, both taken to [0, 1] by the prompt's least
-    and largest relevance. A label exists if more than half of the voices gave a verdict; a tie of a majority vote
-    goes to the smaller relevance.
+    The label is the verdict's value in the prompt file: yes is 1, a grade is itself. With log-probabilities it is the
+    expected relevance, with several voices possibly their mean, both scaled to [0, 1] by the prompt's smallest and
+    largest relevance. A label exists if more than half of the voices gave a verdict; a tie of a majority vote goes to
+    the smaller relevance.
 
-    To see how often the same request gets another verdict, take ``samples=3, temperature=0``: ``extra["agreement"]`` is
+    To see how often the same request gets another verdict, use ``samples=3, temperature=0``: ``extra["agreement"]`` is
     the share of voices that gave the label.
 
     Scale: the prompt's (binary, grades:3:2); unit for log-probabilities and means
@@ -84,7 +84,7 @@ class Judge(Labeler):
     def _endpoints(self) -> tuple[Endpoint, ...]:
         """The LLMs: one voice each, or ``samples`` voices."""
         names = [self.endpoint] if self.jury is None else [part.strip() for part in self.jury.split("+")]
-        # One endpoint twice would be one reply counted twice: the store gives both the same.
+        # The same endpoint twice would count one stored reply twice.
         if len(set(names)) != len(names):
             raise UsageError(f"{self.spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
         return tuple(self.context.endpoint(name).llm for name in names)
@@ -94,7 +94,7 @@ class Judge(Labeler):
         return find_prompt(self.prompt, self.context.path)
 
     def _check_logprobs(self) -> None:
-        """Refuse log-probabilities that would not be those of the verdict, or not the model's own."""
+        """Refuse log-probabilities that would not belong to the verdict, or not to the model alone."""
         if not self._prompt.output.form.one_word:
             raise UsageError(
                 f"{self.spec}: log-probabilities are read from replies of one word, and the prompt"
@@ -102,7 +102,7 @@ class Judge(Labeler):
             )
         words = self._prompt.output.form.options
         for word, value in words:
-            # "1" and "10" share their first token, whose probability is that of both.
+            # "1" and "10" share their first token, whose probability covers both.
             longer = [other for other, another in words if other.startswith(word) and another != value]
             if longer:
                 raise UsageError(
@@ -163,7 +163,7 @@ class Judge(Labeler):
         return [asker for asker, _ in self._askers]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return one request per voice; then again those whose replies cannot be used, each once."""
+        """Return one request per voice; then, once, those whose replies cannot be used."""
         return next_wave(self._askers, lambda: self._shown(unit), replies)
 
     def _shown(self, unit: Unit) -> list[dict[str, str]]:
@@ -171,7 +171,7 @@ class Judge(Labeler):
         return [self._prompt.values(unit.query, unit.docs, self.rendering)] * len(self._askers)
 
     def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a unit takes."""
+        """Return the largest number of requests of a unit."""
         return 2 * len(self._askers)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -206,19 +206,19 @@ class Judge(Labeler):
         if isinstance(reading, Verdict):
             read_by = "second request" if again else reading.by
             return Label(*pair, self._scaled(reading.value), raw=raw, extra={"read_by": read_by})
-        # fsum, since the order of alternatives differs between servers and a label must not.
+        # fsum, because the order of alternatives differs between servers, but labels must not.
         mean = math.fsum(share * self._scaled(verdict) for verdict, share in reading.shares.items())
         return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": reading.mass})
 
     def _voted(self, voices: Sequence[Label]) -> Label:
         votes = [voice.relevance for voice in voices if voice.relevance is not None]
-        # Half of a jury is no majority of it: which half replied may depend on the very passage.
+        # Half of a jury is not a majority, and which half replies may depend on the passage.
         if 2 * len(votes) <= len(voices):
             missing = next(voice for voice in voices if voice.relevance is None)
             reason = f"only {len(votes)} of {len(voices)} voices gave a verdict: {missing.reason}"
             return replace(missing, reason=reason)
         counts = Counter(votes)
-        # A tie goes to the smaller relevance: a passage is called relevant only by more votes than not.
+        # A tie goes to the smaller relevance: a passage is relevant only with more votes for it than against.
         winner = min(counts, key=lambda value: (-counts[value], value))
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
         relevance = math.fsum(votes) / len(votes) if self._as_unit else winner
@@ -226,7 +226,7 @@ class Judge(Labeler):
 
 
 def _read_by(voices: Sequence[Label]) -> dict[str, str]:
-    """Return how the voices were read: the least direct way counts."""
+    """Return how the voices were read; the least direct way counts."""
     ways = [str(voice.extra["read_by"]) for voice in voices if "read_by" in voice.extra]
     if not ways:
         return {}

@@ -1,4 +1,4 @@
-"""Labels that are there before a labeler is asked: their pairs keep them, and only the others are asked about."""
+"""Existing labels: their pairs keep them, and only the other pairs are labelled."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Labeler
 
 KNOWN: Final = "known"
-"""The column of a labels table that is 1 for labels that were there, and 0 for those that were asked for."""
+"""The column of a labels table that is 1 for existing labels and 0 for new ones."""
 
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """Labels by (query id, doc id), the name of what they are from, and why they may be of another scale."""
+    """Labels by (query id, doc id), the name of their source, and why their scale may differ."""
 
     labels: Mapping[tuple[str, str], float]
     source: str
@@ -33,11 +33,11 @@ class KnownLabels:
 
     @classmethod
     def of(cls, source: AsLabelings, labeler: Labeler, collection: Collection) -> KnownLabels:
-        """Read labels that stand beside those of a labeler.
+        """Read existing labels for a labeler.
 
         Raises:
-            DataError: a label is not on the labeler's scale, or no label is of a pair of the pool.
-            UsageError: there are several labelings, or the labeler compares documents, so that all have to be there.
+            DataError: a label is not on the labeler's scale, or no label belongs to the pool.
+            UsageError: there are several labelings, or the labeler compares documents and needs all of them.
         """
         if not labeler.by_pair:
             raise UsageError(f"{labeler.spec} cannot use known labels: it looks at all documents of a question")
@@ -58,7 +58,7 @@ class KnownLabels:
                 raise DataError(f"known label of query {query_id!r}, doc {doc_id!r}: {problem} ({labeler.spec})")
         doubt = ""
         if labels and {*labels.values()} <= {0.0, 1.0} and str(labeler.scale) != "binary":
-            # A file does not say its scale, and 0 and 1 stand on each.
+            # A file does not tell its scale, and 0 and 1 are on every scale.
             own = f"{labeler.spec} labels on the scale {labeler.scale}"
             doubt = f"The labels of {labeling.name} are all 0 or 1, but {own}"
         known = cls(labels, labeling.name, doubt)
@@ -74,7 +74,7 @@ class KnownLabels:
         return [pair for pair in pairs if pair in self.labels]
 
     def notes(self, collection: Collection) -> Iterator[str]:
-        """Yield how many pairs keep a label, how many are asked about, and what is doubtful."""
+        """Yield how many pairs keep a label, how many are labelled now, and any doubts."""
         if self.doubt:
             yield f"{self.doubt}: they are kept as they are. If theirs is another scale, label all pairs by one labeler"
         kept = len(self.pooled(collection))
@@ -86,14 +86,14 @@ class KnownLabels:
             yield f"{len(self.labels) - kept:,} labels of {self.source} are left out: their pairs are not in this pool"
 
     def others(self, units: Iterable[Unit]) -> Iterator[Unit]:
-        """Yield units without the documents that have a label, where anything is left of them."""
+        """Yield units without the documents that have a label, if any are left."""
         for unit in units:
             docs = tuple(doc for doc in unit.docs if (unit.query.query_id, doc.doc_id) not in self.labels)
             if docs:
                 yield unit if len(docs) == len(unit.docs) else replace(unit, docs=docs)
 
     def beside(self, made: Labeling, collection: Collection) -> Labeling:
-        """Return the labels of a whole pool: those that are known, and those that a labeler made."""
+        """Return the labels of a whole pool: the existing and the new ones."""
         pairs = self.pooled(collection)
         known = pd.DataFrame(pairs, columns=["query_id", "doc_id"])
         known["relevance"] = np.array([self.labels[pair] for pair in pairs], np.float64)

@@ -1,4 +1,4 @@
-"""How probable answers are to the downstream LLM: a given answer after each document, or its own answer."""
+"""The probability of answers under the downstream LLM: of a given answer after each document, or of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 
 
 class Belief(NamedTuple):
-    """How probable the most probable of some answers is, as the geometric mean over its tokens; and its logarithm."""
+    """The probability of the most probable answer, as the geometric mean over its tokens, and its logarithm."""
 
     score: Score
     answer: str = ""
@@ -38,21 +38,21 @@ def _llm(answerer: Answerer, spec: str) -> Endpoint:
 
 @dataclass(frozen=True)
 class LikelihoodGain:
-    """How much more probable an answer is after a document than after none.
+    """The gain in an answer's probability from a document.
 
-    The answer stands behind the very prompt that asks for it, and the server replies the log-probabilities of the
-    tokens that it was sent (``echo``). Of several reference answers the most probable one counts.
+    The answer follows the prompt that asks for it, and the server returns the log-probabilities of the tokens it was
+    sent (``echo``). Of several reference answers, the most probable one counts.
 
     Attributes:
         answerer: the LLM with its prompt, by completions.
-        top: how many documents of the list the LLM's own answer is made from; None for reference answers.
+        top: number of documents behind the LLM's own answer; None for reference answers.
     """
 
     answerer: Answerer
     top: int | None = None
 
     def check(self, spec: str) -> None:
-        """Refuse an endpoint that is asked for chat completions: those echo no prompt.
+        """Refuse an endpoint with chat completions, which do not echo the prompt.
 
         Raises:
             UsageError: it is one, or an application.
@@ -66,7 +66,7 @@ class LikelihoodGain:
             )
 
     def requests(self, unit: Unit, replies: Sequence[Outcome]) -> list[Request]:
-        """Return what asks for the own answer, if that counts; then one request for each document and answer."""
+        """Return the requests for the own answer, if used; then one for each document and answer."""
         wave = ask(self.answerer, self._listed(unit), replies)
         if wave:
             return wave
@@ -75,7 +75,7 @@ class LikelihoodGain:
             return []
         answers = self._answers(unit, own)
         if rest:
-            # At the first reply, not only when labels are made: a server that cannot do this is not asked on.
+            # Checked at the first reply, so that a server without this feature is not asked further.
             self._beliefs(answers, rest)
             return []
         return [self._request(shown, answer) for shown in self._shown(unit) for answer in answers]
@@ -111,7 +111,7 @@ class LikelihoodGain:
         return [] if self.top is None else [Unit(unit.query, unit.docs[: self.top])]
 
     def _shown(self, unit: Unit) -> list[Unit]:
-        """Return what answers stand behind: each document, then none."""
+        """Return the contexts before the answers: each document, then none."""
         return [*(Unit(unit.query, (doc,)) for doc in unit.docs), Unit(unit.query, ())]
 
     def _own(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[Answer | None, Sequence[Outcome]]:
@@ -128,13 +128,13 @@ class LikelihoodGain:
         return Request(request.endpoint, echoing(request.body, answer))
 
     def _beliefs(self, answers: Sequence[str], replies: Sequence[Outcome]) -> list[Belief]:
-        """Return the belief in the most probable answer after each document, and after none."""
+        """Return the probability of the most probable answer after each document, and after none."""
         beliefs = []
         for start in range(0, len(replies), len(answers)):
             outcomes = replies[start : start + len(answers)]
             best: Belief | None = None
             for belief in map(self._belief, answers, outcomes):
-                # One that is lost might have been the most probable.
+                # A lost one might have been the most probable.
                 if belief.logprob is None:
                     best = belief
                     break
@@ -163,7 +163,7 @@ class LikelihoodGain:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How probable the LLM's own answer from a document is, as the geometric mean over its tokens.
+    """The probability of the LLM's own answer from a document, as the geometric mean over its tokens.
 
     Attributes:
         answerer: the LLM with its prompt, asked for log-probabilities.
@@ -188,7 +188,7 @@ class Confidence:
         return self.answerer.most(unit)
 
     def label(self, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
-        """Return the label of the unit's doc; 0 where the LLM abstains, however sure it is."""
+        """Return the label of the unit's doc; 0 if the LLM abstains, however surely."""
         query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
         (outcome,), _ = merge_waves(replies, [self.answerer.asker(unit.docs)])
         answer = self.answerer.answer(unit, [outcome])

@@ -1,7 +1,7 @@
-"""How labels came about, as far as it is known: what they need, who was asked, what it took.
+"""How labels were made, as far as known: their needs, the models, the cost.
 
-It goes with the labels as plain values, through scores and the manifests of files, to where labelings are compared.
-What nobody knows is absent, and said there to be unknown.
+The record goes with the labels as plain values, through scores and manifests, to the comparison of labelings. Unknown
+facts are absent, and reported there as unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLAIN: Final = (
 
 
 def costs_of(amount: Amount) -> dict[str, float | None]:
-    """Return what requests took, by the columns of a table of costs; what servers did not report is left out."""
+    """Return the cost of requests, by the columns of a table of costs; unreported numbers are left out."""
     row: dict[str, float | None] = {
         "requests": amount.requests,
         "request_seconds": None if amount.untimed else amount.seconds,
@@ -42,30 +42,30 @@ def costs_of(amount: Amount) -> dict[str, float | None]:
 
 
 def endpoint_record(endpoint: Endpoint) -> dict[str, str]:
-    """Return what tells an endpoint from others: no key, and no address where a name stands for it."""
+    """Return what identifies an endpoint: no key, and no address if it has a name."""
     return {"identity": endpoint.identity, "model": endpoint.model}
 
 
 def endpoint_of(record: Mapping[str, str]) -> Endpoint:
-    """Return an endpoint that is known by its identity and model alone; nothing is sent to it."""
+    """Return an endpoint known only by its identity and model; nothing is sent to it."""
     return Endpoint(record["model"], "http://known-by-name", record["model"], namespace=record["identity"])
 
 
 def labels_record(needs: Needs, amount: Amount, queries: int, pairs: int, depth: int) -> dict[str, Any]:
-    """Return the record of labels that a labeler made."""
+    """Return the record of a labeler's labels."""
     record: dict[str, Any] = {name: getattr(needs, name) for name in _PLAIN}
     record["endpoints"] = [endpoint_record(endpoint) for endpoint in needs.endpoints]
     record["raters"] = [endpoint_record(endpoint) for endpoint in needs.raters]
-    # What people's judgments took is not known.
+    # The cost of people's judgments is unknown.
     record["costs"] = {} if needs.people else costs_of(amount)
     return record | {"queries": queries, "pairs": pairs, "depth": depth}
 
 
 def needs_of(record: Record) -> Needs:
-    """Return what labels need, from their record."""
+    """Return the needs of labels from their record."""
     return Needs(
         endpoints=tuple(map(endpoint_of, record["endpoints"])),
         raters=tuple(map(endpoint_of, record["raters"])),
-        # A record of an earlier version may lack what is younger.
+        # A record of an earlier version may lack newer fields.
         **{name: record[name] for name in _PLAIN if name in record},
     )

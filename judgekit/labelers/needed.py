@@ -1,4 +1,4 @@
-"""Need in the list: what the answer loses where one document of the list is left out."""
+"""Need in the list: what the answer loses without one document of the list."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from judgekit.wire.types import Outcome, Request
 
 @dataclass(frozen=True)
 class Needed(Labeler):
-    """What the answer from a list loses where this document is left out of it.
+    """What the answer from a list loses without this document.
 
     The label is E(answer from the first ``top`` documents) - E(answer from the same without this one): above 0 for a
-    document that the answer needs, below 0 for one that breaks it. Documents beyond these have no label. The list is
-    that of all runs together; of one run alone it is its own, and the labels contain that run's outcome. Two documents
-    that state the same answer are not needed: either stands for the other (arXiv 2507.04480, 2509.21359).
+    document that the answer needs, below 0 for one that breaks it. Further documents have no label. The list fuses all
+    runs; with a single run it is that run's own, and the labels contain its outcome. Two documents with the same answer
+    are not needed, since either replaces the other (arXiv 2507.04480, 2509.21359).
 
     Scale: signed
 
     Needs: the outcome's LLM, prompt and metric, and reference answers
 
-    Costs: top + 1 requests per query; the first is that of answering from the list
+    Costs: top + 1 requests per query; the first is the same as for answering from the list
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
@@ -56,7 +56,7 @@ class Needed(Labeler):
     fields: Fields | None = None
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use, with the canonical spelling of the metric."""
+        """Return a copy that is ready for use, with the canonical spelling of the metric."""
         needed = replace(self, quality=canonical_quality(self.quality, context))
         return super(Needed, needed).bound(context)
 
@@ -76,9 +76,9 @@ class Needed(Labeler):
 
     @property
     def needs(self) -> Needs:
-        """The outcome's LLM and prompt, what rates the answers, and the references that it compares with."""
+        """The outcome's LLM and prompt, the raters of answers, and the references if the metric uses them."""
         prompt, rater = self._answerer.prompt.name, self._metric.endpoint
-        # The outcome's metric is not named: the labels are no outcome at depth 1, as those of eRAG are.
+        # The outcome's metric is not named, because these labels, unlike eRAG's, are not the outcome at depth 1.
         return Needs(
             references=self._metric.needs_references,
             endpoints=(self._answerer.endpoint,),
@@ -98,14 +98,14 @@ class Needed(Labeler):
         return [Unit(query, tuple(docs))]
 
     def _lists(self, unit: Unit) -> list[Unit]:
-        """Return the lists that are answered from: the whole one, then each without one document."""
+        """Return the lists to answer from: the whole one, then each without one document."""
         top = unit.docs[: self.top]
         without = [Unit(unit.query, top[:place] + top[place + 1 :]) for place in range(len(top))]
         return [Unit(unit.query, top), *without]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return what answering from the lists asks, then what rating the answers asks."""
-        # Nothing could rate the answers, so they are not paid for.
+        """Return the requests for answers from the lists, then those for rating them."""
+        # Nothing could rate these answers, so they are not paid for.
         if self._metric.needs_references and not unit.query.answers:
             return []
         wave = ask(self._answerer, self._lists(unit), replies)
@@ -121,7 +121,7 @@ class Needed(Labeler):
         return [Answered(unit.query, answer, docs) for answer, docs in zip(answers, shown, strict=True)], rest
 
     def most(self, unit: Unit, /) -> int | None:
-        """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
+        """Return the largest number of requests of a unit; None if the metric does not say."""
         ratings: int | None = 0
         if self._metric.endpoint is not None:
             ratings = self._metric.most(Answered(unit.query, Answer("")))

@@ -1,4 +1,4 @@
-"""Labels that a file holds, and provenance: existing qrels, such as the pages that a benchmark's questions are from."""
+"""Labels from a file, and provenance: existing qrels, such as the source pages of a benchmark's questions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Pair = tuple[str, str]
 """A query id and a doc id."""
 
 JUDGED: Final = {"judged": 1.0}
-"""The further column of a label that a file lists."""
+"""The column that marks labels listed in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Filed(Labeler):
-    """Base of the labelers that hand on what a file says.
+    """Base of the labelers of existing labels.
 
-    A pooled document that the file does not list is 0 where the file judges the query at all, and else not applicable.
-    With ``unlisted=zero`` it is 0 in every query, for files that list relevant documents only, and so no query without
+    A pooled document that the file does not list is 0 if the file judges the query, and otherwise not applicable. With
+    ``unlisted=zero`` it is 0 in every query, for files that list relevant documents only and so omit queries without
     any; with ``missing`` it is missing instead of 0, which leaves the query's scores undefined.
 
     Attributes:
@@ -48,7 +48,7 @@ class _Filed(Labeler):
 
     @cached_property
     def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
-        """The scale of the file's values, and what it says."""
+        """The scale of the file's values, and its labels."""
         raise NotImplementedError
 
     @cached_property
@@ -66,7 +66,7 @@ class _Filed(Labeler):
 
     @property
     def imported(self) -> Mapping[Pair, float | None]:
-        """The file's relevance per (query id, doc id), as far as there is one."""
+        """The file's relevance per (query id, doc id), or None."""
         return {pair: label.relevance for pair, label in self._file[1].items()}
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -88,7 +88,7 @@ class _Filed(Labeler):
         return label
 
     def _grades(self, file: str, declared: str) -> tuple[Scale, dict[Pair, Label]]:
-        """Return the scale and the labels of qrels; binary where nobody declared one and all values are 0 or 1."""
+        """Return the scale and the labels of qrels; binary if undeclared and all values are 0 or 1."""
         labeling = read_qrels(self.context.path(file), scale=Scale.parse(declared) if declared else None)
         columns = (labeling.table[name] for name in ("query_id", "doc_id", "relevance", "status"))
         labels = {}
@@ -100,7 +100,7 @@ class _Filed(Labeler):
             label.extra = JUDGED
             labels[query_id, doc_id] = label
         scale = labeling.scale
-        # Without a declaration grades are taken up to the largest seen, which for 0 and 1 is yes or no.
+        # Undeclared grades go up to the largest, which for 0 and 1 means yes or no.
         if not labeling.declared and (scale.low, scale.high) == (0, 1):
             scale = Scale("binary")
         return scale, labels
@@ -110,12 +110,10 @@ class _Filed(Labeler):
 class Provenance(_Filed):
     """Reads the labels of existing qrels, for a document or for its page.
 
-    A pooled document that the file does not list is 0 where it judges the query at all. A query without any judgment
-    is not judged by this labeling, and not applicable.
-
-    With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every passage of a
-    positive page is positive: the page has the largest relevance of its documents. An id in the file that is no
-    document of the collection is taken for a page id (or a title, with ``_`` for spaces) itself.
+    A pooled document that the file does not list is 0 if the file judges the query. Queries without any judgment are
+    not applicable. With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every
+    passage of a positive page is positive: the page gets the largest relevance of its documents. Ids that are no
+    documents of the collection are taken as page ids (or titles, with ``_`` for spaces).
 
     Scale: the file's grades
 
@@ -148,9 +146,9 @@ class Provenance(_Filed):
 
     def _listed(self, query_id: str, doc: Doc) -> Label | None:
         label = super()._listed(query_id, doc)
-        # A passage that people called not relevant stays positive if another one of its page is, as in KILT.
+        # A passage judged not relevant becomes positive if another one of its page is, as in KILT.
         page = self._pages.get((query_id, self._page(doc)))
-        # What is missing may be relevant, so that a page which is not says nothing about it.
+        # A missing label may be relevant, so an irrelevant page says nothing about it.
         if page is not None and (label is None or page > (label.relevance or 0.0)):
             return Label(query_id, doc.doc_id, page, extra=JUDGED)
         return label
@@ -162,7 +160,7 @@ class Provenance(_Filed):
 
     @property
     def _titles(self) -> dict[str, str]:
-        """The titles of pages that the file names by an id and a title, as KILT's does, by their ids."""
+        """Page titles by page id, for files that name both, as KILT's does."""
         titles = {}
         for record in opened(self.context.path(self.qrels), "qrels")[1]:
             doc_id, title = record.fields.get("doc_id"), record.fields.get("title")

@@ -26,7 +26,7 @@ class Rerank(Labeler):
 
     The label is the probability of relevance that the server gives (vLLM, TEI, Cohere). A server that gives logits
     (llama-server) needs ``scores=logit``: the label is then 1 / (1 + exp(-logit)), as the other servers compute it, and
-    ``extra["logit"]`` is the logit. A score outside of [0, 1] where a probability is declared stops the labeling.
+    ``extra["logit"]`` is the logit. If a probability is declared, a score outside of [0, 1] stops the labeling.
     Nogueira and Cho 2019 (arXiv 1901.04085) describe such models.
 
     Scale: unit
@@ -51,7 +51,7 @@ class Rerank(Labeler):
         """Look up the endpoint.
 
         Raises:
-            UsageError: it is no reranker.
+            UsageError: it is not a reranker.
         """
         self._endpoint  # noqa: B018 - looks it up
 
@@ -67,7 +67,7 @@ class Rerank(Labeler):
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the request for the score of the unit's doc."""
         if replies:
-            # Not only when labels are made: a server that gives something else is better known by its first reply.
+            # Checked at the first reply, not only when labels are made.
             self._read(unit, replies[0])
             return []
         endpoint = self._endpoint
@@ -111,7 +111,7 @@ def _number(reply: Reply) -> float | None:
 
 
 def _sigmoid(logit: float) -> float:
-    # exp of a large number overflows; of two equal forms the one with a negative exponent is taken.
+    # exp of a large number overflows, so the equal form with a negative exponent is used.
     if logit >= 0:
         return 1 / (1 + math.exp(-logit))
     return math.exp(logit) / (1 + math.exp(logit))

@@ -1,4 +1,4 @@
-"""What an answer from one document says of the document's usefulness."""
+"""The usefulness of a document, judged by the answer from it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request
 
 QUALITY: Final = "em"
-"""The metric that rates answers where a labeler names none."""
+"""The default metric for rating answers."""
 _HARM: Final = 1 / 3
-"""What an answer from an irrelevant document costs, as a share of what one from a relevant document is worth."""
+"""The harm of an answer from an irrelevant document, as a share of the worth of one from a relevant document."""
 
 
 def canonical_quality(quality: str | None, context: Context | None) -> str | None:
-    """Return the canonical spelling of the metric that rates answers; None for the default, and a file's as it is."""
+    """Return the canonical spelling of a metric; None for the default; a file's stays as it is."""
     if quality is None or split_file(quality)[0] is not None:
         return quality
     name = metric(quality, context).name
@@ -44,8 +44,8 @@ def rated(
 ) -> tuple[list[Request], list[Score]]:
     """Return the next wave of rating the answers, or, if it is [], their qualities, the closed-book one last.
 
-    They are compared with the LLM's own answer from the list where there is one, and else with the references; there
-    are no qualities where that own answer is none.
+    They are compared with the LLM's own answer from the list, if used, else with the references; without that answer
+    there are no qualities.
     """
     query = unit.query
     if read.own is not None:
@@ -75,7 +75,7 @@ def rate(
 
 
 def _signed(answered: Score, relevant: Label, scale: Scale) -> Score:
-    """Return what an answer from a relevant document is worth, or what one from an irrelevant document costs."""
+    """Return the worth of an answer from a relevant document, or the harm of one from an irrelevant document."""
     if answered.value is None:
         return answered
     if relevant.relevance is None:
@@ -85,7 +85,7 @@ def _signed(answered: Score, relevant: Label, scale: Scale) -> Score:
 
 
 def gain_over(score: Score, without: Score, *, clipped: bool) -> Score:
-    """Return how much better an answer is than the one without any document; not below 0 if ``clipped``."""
+    """Return the gain of an answer over the closed-book one; not below 0 if ``clipped``."""
     if score.value is None:
         return score
     if without.value is None:
@@ -95,7 +95,7 @@ def gain_over(score: Score, without: Score, *, clipped: bool) -> Score:
 
 
 def without_own(own: Answer) -> Score | None:
-    """Return what all documents are worth where there is no answer from the list together; None where there is."""
+    """Return the labels of all documents if there is no answer from the list; else None."""
     if own.status is not Status.OK:
         return Score(None, own.status, f"from the list together: {own.reason}")
     if own.abstained:
@@ -104,7 +104,7 @@ def without_own(own: Answer) -> Score | None:
 
 
 def labelled(unit: Unit, read: Read, scores: Sequence[Score], closed_book: Score | None = None) -> list[Label]:
-    """Return the labels of a unit, each with the answers that it was made from."""
+    """Return the labels of a unit, each with the answers behind it."""
     labels = []
     for doc, answer, score in zip(unit.docs, read.alone, scores, strict=True):
         extra: dict[str, float | str] = {"answer": answer.text}
@@ -121,7 +121,7 @@ def labelled(unit: Unit, read: Read, scores: Sequence[Score], closed_book: Score
 
 
 def quality(unit: Unit, read: Read, metric: AnswerMetric, replies: Sequence[Outcome], *, clipped: bool) -> list[Label]:
-    """Return as labels how good the answers are, or how much better than that without a document, if there is one."""
+    """Return the answers' qualities as labels, or their gains over a closed-book answer, if there is one."""
     lost = None if read.own is None else without_own(read.own)
     if lost is not None:
         return labelled(unit, read, [lost] * len(unit.docs))
@@ -133,6 +133,6 @@ def quality(unit: Unit, read: Read, metric: AnswerMetric, replies: Sequence[Outc
 
 
 def harm(unit: Unit, read: Read, relevant: Sequence[Label], scale: Scale) -> list[Label]:
-    """Return as labels what answers from relevant documents are worth, and what those from others cost."""
+    """Return the worth of answers from relevant documents, and the harm of others, as labels."""
     scores = [_signed(answering(answer), label, scale) for answer, label in zip(read.alone, relevant, strict=True)]
     return labelled(unit, read, scores)

@@ -1,4 +1,4 @@
-"""Utility labels: the downstream LLM answers from one document alone, and what becomes of that is the label."""
+"""Utility labels: the downstream LLM answers from one document alone, and the label rates the answer."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ Reading = Literal["text", "logprobs"]
 
 _GAINS: Final = ("gain", "signed-gain")
 _UNRATED: Final = ("reads", "distraction", "confidence")
-"""Variants that ask whether there is an answer, or how sure it is, not how good it is."""
+"""Variants about whether there is an answer, or how sure it is, not how good."""
 
 
 @dataclass(frozen=True)
 class Utility(Labeler):
-    """What the downstream LLM makes of this document alone: the quality of its answer (eRAG), or whether it answers.
+    """The downstream LLM's answer from this document alone: its quality (eRAG), or whether there is one.
 
-    Requests are made by the same code as those of answering end to end, so those of the answers from one document
-    are the same, and are paid for once, whatever the variant.
+    The requests are the same as for answering end to end from one document, and are paid for once for all variants.
 
     Variants:
 
@@ -47,18 +46,18 @@ class Utility(Labeler):
     * ``distraction``: u if the document is relevant, else -u/3, where u is 1 if the LLM answers and 0 if it abstains:
       an answer from an irrelevant document does harm. The measure UDCG@k (Trappolini et al. 2025, arXiv 2510.21440)
       is made for these labels. The paper's u is 1 minus the probability of abstaining;
-    * ``confidence``: how probable the LLM's own answer is to itself: the geometric mean of its tokens' probabilities, 0
-      if it abstains. ``extra["logprob"]`` is the mean log-probability. Needs no reference answers.
+    * ``confidence``: the probability of the LLM's own answer: the geometric mean of its tokens' probabilities, 0 if it
+    abstains. ``extra["logprob"]`` is the mean log-probability. Needs no reference answers.
 
-    With ``reference=own`` the answer from the document is compared with what the LLM answers from the first ``top``
-    documents of all runs together, so it needs no reference answers either (Zhang et al. 2025, arXiv 2504.05220). If
-    the LLM abstains there, all labels of the question are 0. Another run may change that list, and so the labels.
+    With ``reference=own`` the answer is compared with the LLM's answer from the first ``top`` documents of the fused
+    runs, so it needs no reference answers either (Zhang et al. 2025, arXiv 2504.05220). If the LLM abstains there, all
+    labels of the question are 0. Another run may change that list, and so the labels.
 
-    With ``read=logprobs`` nothing is generated: the label is how much more probable the answer is to the LLM after the
-    document than after none, as the geometric mean over its tokens (SePer, Dai et al. 2025, arXiv 2503.01478, estimates
-    such probabilities by sampling). ``extra["logprob_gain"]`` is the gain in mean log-probability, which orders a
-    query's documents alike and has no bounds. Needs an endpoint with api = "completions" that echoes log-probabilities
-    of the prompt (vLLM).
+    With ``read=logprobs`` nothing is generated: the label is the gain in the answer's probability from the document, as
+    the geometric mean over its tokens (SePer, Dai et al. 2025, arXiv 2503.01478, estimates such probabilities by
+    sampling). ``extra["logprob_gain"]`` is the gain in mean log-probability, which orders a query's documents in the
+    same way and has no bounds. Needs an endpoint with api = "completions" that echoes log-probabilities of the prompt
+    (vLLM).
 
     Scale: binary for em, accuracy and reads; signed for signed-gain, distraction and read=logprobs; else unit
 
@@ -72,7 +71,7 @@ class Utility(Labeler):
         quality: an answer metric (em)
         variant: quality, gain or signed-gain (minus the closed-book quality), reads, distraction or confidence
         reference: given, the reference answers; or own, the LLM's own answer from the list
-        top: documents of the list that the own answer is made from (5)
+        top: number of documents behind the own answer (5)
         relevant: the labeler that says which documents are relevant, for distraction (containment)
         read: text, or logprobs: the gain in the answer's probability over closed book
         context_tokens: largest number of tokens of the document, and of the list
@@ -92,7 +91,7 @@ class Utility(Labeler):
     fields: Fields | None = None
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use, with the canonical spellings of the metric and of the other labeler."""
+        """Return a copy that is ready for use, with the canonical spellings of the metric and of the other labeler."""
         utility = replace(self, quality=canonical_quality(self.quality, context))
         return super(Utility, utility).bound(context)
 
@@ -131,14 +130,14 @@ class Utility(Labeler):
 
     @cached_property
     def _probable(self) -> LikelihoodGain | Confidence | None:
-        """What reads log-probabilities; None where texts are read."""
+        """Reads log-probabilities; None if texts are read."""
         if self.read == "logprobs":
             return LikelihoodGain(self._answerer, self.top if self.reference == "own" else None)
         return Confidence(self._answerer) if self.variant == "confidence" else None
 
     @cached_property
     def _answers(self) -> AnswersAlone:
-        """What is answered about a unit."""
+        """The answers about a unit."""
         top = self.top if self.reference == "own" else None
         return AnswersAlone(self._answerer, top, closed_book=self.variant in _GAINS)
 
@@ -159,7 +158,7 @@ class Utility(Labeler):
 
     @property
     def scale(self) -> Scale:
-        """``binary`` for one exact match, accuracy or reads, ``signed`` where labels may be negative, else ``unit``."""
+        """``binary`` for exact match, accuracy or reads, ``signed`` if labels may be negative, else ``unit``."""
         if self.variant == "reads":
             return Scale("binary")
         if self.read == "logprobs" or self.variant in ("signed-gain", "distraction"):

@@ -1,8 +1,7 @@
-"""Whether an endpoint will do: the very requests that labelers and answers send, and what becomes of each.
+"""Checks an endpoint with the requests that labelers and answers send.
 
-What a server accepts is not what it does: constraints and log-probabilities are looked for in the reply, since some
-servers ignore what they do not know and answer 200. Nothing is stored, and nothing is asked twice. See `planned` for
-what it may cost.
+Accepting a request proves nothing: constraints and log-probabilities are looked for in the reply, since some servers
+ignore unknown fields and answer 200. Nothing is stored, and nothing is asked twice. `planned` tells the cost.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Request, Tra
 CheckOutcome = Literal["yes", "no", "partly", "held", "ignored", "refused", "not tried"]
 
 MOST_REQUESTS: Final = 12
-"""The most requests of a check."""
+"""The largest number of requests of a check."""
 
 _QUESTION: Final = "What is the capital of France?"
 _FACT: Final = "Paris has been the capital of France for most of its history."
@@ -46,16 +45,16 @@ _FORM_IS_FOR: Final = "models that do not keep to the form that is asked for"
 _KEY_IS_FOR: Final = "nothing: it says whether the server checks the key"
 _CONTEXT_IS_FOR: Final = "long passages, and replies that are cut off"
 _MOST_SCORES: Final = 10
-"""The most requests of a check of a reranker: six scores, and more where a parameter is refused at first."""
+"""The largest number of requests to check a reranker: six scores, and more if parameters are refused at first."""
 _TRIES: Final = 4
 _ALTERNATIVES: Final = 20
 _UNHEARD: Final = ("zqxj", "vkwf")
-"""Words that no model says unless it is held to them."""
+"""Words that a model says only under a constraint."""
 _KEY: Final = "zqxj"
 _LARGEST: Final = 40_000
-"""A prompt beyond a larger context than this would take long to send and to refuse."""
+"""With a larger context than this, a prompt beyond it would take long to send and to refuse."""
 _BEYOND: Final = 10**7
-"""More tokens than any model's context has."""
+"""More tokens than any context holds."""
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _NAMES: Final = {
     "chat": "chat completion",
@@ -73,14 +72,14 @@ _LOGITS: Final = "logits"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was tried.
+    """The result of one test.
 
     Attributes:
-        name: what was tried, e.g. ``log-probabilities``.
-        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``; of a constraint ``held``, ``ignored`` or
-            ``refused``; ``not tried`` where another answer, or the number of requests, left no need or room.
+        name: the feature, e.g. ``log-probabilities``.
+        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``; for a constraint ``held``, ``ignored`` or
+            ``refused``; ``not tried`` if it was not needed, or the requests were used up.
         detail: what was seen, or the server's own message.
-        needed_for: what does not work without it; empty if everything needs it.
+        needed_for: the features that need it; empty if everything does.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """Why there is no reply: in the server's words, where it said something; whether it refused the request as such."""
+    """Why there is no reply, in the server's words if it sent any, and whether it refused the request."""
 
     said: str
     refused: bool = False
@@ -108,7 +107,7 @@ class _Probe:
     quirks: ServerQuirks = field(default_factory=ServerQuirks)
 
     async def ask(self, body: bytes, tested: Mapping[str, Any] | None = None) -> Reply | _Refusal:
-        """Return the reply to a body with the fields under test added; those are not negotiated away."""
+        """Return the reply to a body with the fields under test added; these are never dropped."""
         fields = tested or {}
         for _ in range(_TRIES):
             sent = self.quirks.apply(body, fields)
@@ -150,17 +149,17 @@ class _Probe:
 
 
 def planned(endpoint: Endpoint) -> tuple[int, int, int]:
-    """Return the most requests of a check, and the most (prompt, completion) tokens that they may take."""
+    """Return the largest number of requests of a check, and the most (prompt, completion) tokens."""
     bodies = [_plain(endpoint), _plain(endpoint, probable=True)]
     prompts, replies = (max(most_tokens(request.body)[part] for request in bodies) for part in (0, 1))
     if endpoint.scores:
         return _MOST_SCORES, _MOST_SCORES * prompts, 0
-    # One of them has a prompt as long as the longest context; a server that has that context answers it.
+    # One request has a prompt as long as the longest context, which a server with such a context answers.
     return MOST_REQUESTS, (MOST_REQUESTS - 1) * prompts + _LARGEST + prompts, MOST_REQUESTS * replies
 
 
 async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
-    """Try an endpoint; return what works. Where it does not answer at all, nothing further is tried."""
+    """Test an endpoint and return what works. If it does not answer at all, nothing else is tried."""
     notes: list[str] = []
     carrier = transport or open_transport(endpoint, notes.append)
     probe = _Probe(endpoint, carrier, Secret.of(endpoint))
@@ -171,7 +170,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
             listed, context = await _models(endpoint, probe.secret.cut)
             checks.append(listed)
         checks.append(await _answer(probe))
-        # A server that is down would fail every further check, each after its whole time-out.
+        # A server that is down would fail every check, each after its full time-out.
         if checks[-1].works != "no":
             if endpoint.scores:
                 checks.append(await _scores(probe))
@@ -191,7 +190,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
 
 
 def _plain(endpoint: Endpoint, *, probable: bool = False) -> Request:
-    """Return the request of a judge of one word, or of one that reads probabilities; of a reranker its own."""
+    """Return the request of a one-word judge, of one that reads probabilities, or of a reranker."""
     if endpoint.scores:
         return _pair(endpoint, _FACT)
     params: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if probable else {}
@@ -206,7 +205,7 @@ def _pair(endpoint: Endpoint, passage: str) -> Request:
 
 
 async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> tuple[Check, int | None]:
-    """Look for the model in the server's list; return its context, too, where the list names one."""
+    """Look for the model in the server's list; return its context, too, if listed."""
     name = "list of models"
     try:
         async with open_server(endpoint) as server:
@@ -227,7 +226,7 @@ async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> tuple[Chec
 
 
 async def _answer(probe: _Probe) -> Check:
-    """Ask as a judge of one word does; a base model whose reply begins with a stop says nothing."""
+    """Ask as a one-word judge does; a base model whose reply begins with a stop says nothing."""
     name, request = _NAMES[probe.endpoint.api], _plain(probe.endpoint)
     begun = time.perf_counter()
     reply = await probe.ask(request.body)
@@ -268,7 +267,7 @@ def _said(reply: Reply) -> str:
 
 
 async def _logprobs(probe: _Probe) -> Check:
-    """Ask as a judge that reads probabilities does: for as many alternatives."""
+    """Ask for as many alternatives as a judge that reads probabilities."""
     name, request = "log-probabilities", _plain(probe.endpoint, probable=True)
     asked = {key: value for key, value in parse_json(request.body).items() if key in ("logprobs", "top_logprobs")}
     reply = await probe.ask(request.body, asked)
@@ -277,7 +276,7 @@ async def _logprobs(probe: _Probe) -> Check:
     if not reply.logprobs:
         what = "accepted, but the reply has none" if reply.text else "the reply is empty, so there are none"
         return Check(name, "no", what, _LOGPROBS_ARE_FOR)
-    # Some servers give the chosen token alone, of which no probability of another verdict can be read.
+    # Some servers return only the chosen token, without the probability of another verdict.
     most = max(len(at(token, "top_logprobs") or ()) for token in reply.logprobs)
     if most < 2:
         return Check(name, "partly", "only those of the tokens, not of alternatives", _LOGPROBS_ARE_FOR)
@@ -288,7 +287,7 @@ async def _logprobs(probe: _Probe) -> Check:
 
 
 async def _logprobs_of_prompt(probe: _Probe) -> Check:
-    """Send an answer behind the prompt, and look for the log-probabilities of its tokens."""
+    """Append an answer to the prompt, and look for the log-probabilities of its tokens."""
     body = echoing(_plain(probe.endpoint).body, _SAID_YES)
     reply = await probe.ask(body, {"echo": True})
     if isinstance(reply, _Refusal):
@@ -302,7 +301,7 @@ async def _logprobs_of_prompt(probe: _Probe) -> Check:
 
 
 async def _scores(probe: _Probe) -> Check:
-    """Ask for the scores of a passage that answers and of one that does not, and say which scale they are on."""
+    """Score a passage that answers and one that does not, and tell the scale."""
     replies = [await probe.ask(_pair(probe.endpoint, passage).body) for passage in (_FACT, _BESIDE)]
     scores: list[float] = []
     for reply in replies:
@@ -311,7 +310,7 @@ async def _scores(probe: _Probe) -> Check:
         scores.append(float(reply.text))
     answers, beside = scores
     seen = f"{answers:.4g} for a passage that answers, {beside:.4g} for one that does not"
-    # A model that is no reranker is served by some servers all the same: llama-server gives all pairs of it one score.
+    # Some servers also serve models that are not rerankers: llama-server then gives all pairs one score.
     if not answers > beside:
         return Check(_SCALE, "no", f"{seen}: it does not tell them apart. Is this model a reranker?", _SCORES_ARE_FOR)
     if all(0 <= score <= 1 for score in scores):
@@ -320,7 +319,7 @@ async def _scores(probe: _Probe) -> Check:
 
 
 async def _constraints(probe: _Probe) -> list[Check]:
-    """Try the ways to hold a reply to one of a few words, and to a JSON object, up to the first that holds."""
+    """Try the constraints to a few words and to a JSON object, until one holds."""
     checks: list[Check] = []
     words = ReplyFormat(options=tuple((word, value) for value, word in enumerate(_UNHEARD)))
     values = ReplyFormat(options=(("7", 7), ("8", 8)), keys=(_KEY,))
@@ -334,7 +333,7 @@ async def _constraints(probe: _Probe) -> list[Check]:
 
 
 async def _held(probe: _Probe, fields: Mapping[str, Any]) -> tuple[CheckOutcome, str]:
-    """Return whether a constraint holds a model to what it would not say."""
+    """Return whether a constraint makes a model say what it would not say by itself."""
     reply = await probe.ask(_plain(probe.endpoint).body, fields)
     if isinstance(reply, _Refusal):
         return ("refused" if reply.refused else "not tried"), reply.said
@@ -354,7 +353,7 @@ async def _together(probe: _Probe) -> Check:
 
 
 async def _keyless(probe: _Probe) -> Check:
-    """Ask without the key, so that a wrong one is told from none."""
+    """Ask without the key, to tell a wrong key from a missing one."""
     name = "no key"
     bare = replace(probe.endpoint, api_key_env=None)
     other = _Probe(bare, open_transport(bare), probe.secret, probe.sent, probe.quirks)
@@ -369,7 +368,7 @@ async def _keyless(probe: _Probe) -> Check:
 
 
 async def _room(probe: _Probe, context: int | None) -> list[Check]:
-    """Ask for more than the model's context has, which a server refuses before it works, or cuts without a word."""
+    """Exceed the model's context, which a server refuses at once, or cuts silently."""
     endpoint = probe.endpoint
     if context is not None and context < _LARGEST:
         name = f"a prompt beyond {context:,} tokens"
@@ -394,7 +393,7 @@ async def _room(probe: _Probe, context: int | None) -> list[Check]:
 
 
 def lines_for(endpoint: Endpoint, checks: list[Check]) -> Iterator[str]:
-    """Yield the lines of an experiment file that suit an endpoint as it was found."""
+    """Yield the lines of an experiment file for an endpoint as tested."""
     found = {check.name: check for check in checks}
     yield f"[endpoints.{json.dumps(endpoint.name) if not endpoint.name.isidentifier() else endpoint.name}]"
     yield f"base_url = {json.dumps(endpoint.base_url)}"

@@ -13,10 +13,10 @@ from judgekit.reading.verdict import ReplyFormat, Unread, read, usable
 from judgekit.wire.types import Endpoint, Outcome, Reply
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
-# As good as no probability at all; servers write anything from -100 to minus infinity.
+# Below this a probability is 0; servers write anything from -100 to minus infinity.
 _IMPOSSIBLE: Final = -1e6
 _ROUNDED: Final = 1e-3
-"""By how much servers' rounding may lift probabilities above 1."""
+"""The excess of probabilities over 1 that rounding by servers may cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Distribution:
 
     Attributes:
         shares: probability per verdict's value, summing to 1 over the verdicts.
-        mass: how much of all probability fell on tokens that state a verdict, at most 1.
+        mass: the total probability of tokens that state a verdict, at most 1.
     """
 
     shares: Mapping[int, float]
@@ -33,10 +33,10 @@ class Distribution:
 
 
 def distribution(outcome: Outcome, form: ReplyFormat, endpoint: Endpoint) -> Distribution | Unread:
-    """Return the probabilities of the verdicts where the reply, which is one word, states its own."""
-    # A reply without them has no verdict, as taking its text would pass off certainty as a probability; nor has one
-    # with some that are none, such as ``null``, or cannot be, or are of another verdict than the text's: the rest would
-    # pass for the whole.
+    """Return the probabilities of the verdicts at the token with which a one-word reply states its own."""
+    # A reply without log-probabilities has no verdict: its text would pass off certainty as a probability. Nor has one
+    # whose log-probabilities are invalid (``null``, for example), impossible, or about another verdict than the text's:
+    # the rest would pass for the whole.
     reply = usable(outcome)
     if isinstance(reply, Unread):
         return reply
@@ -51,8 +51,8 @@ def distribution(outcome: Outcome, form: ReplyFormat, endpoint: Endpoint) -> Dis
         if isinstance(stated, Unread) or stated.value != verdict.value:
             return Unread(Status.UNPARSED, f"the text {reply.text[:80]!r} and the tokens {text!r:.80} disagree")
         place = _place(tokens, verdict.start)
-        # A token that holds more than the beginning of the verdict, or less, has alternatives of something else: those
-        # of "1" in "10" are no alternatives to 10.
+        # Alternatives only count for a token that begins the verdict exactly: those of "1" in "10" are not alternatives
+        # to 10.
         if tokens and _stands_for(tokens[place], form) != verdict.value:
             return Unread(
                 Status.UNPARSED, f"the token {tokens[place]!r:.80} does not state the verdict of {text!r:.80}"
@@ -72,10 +72,10 @@ def distribution(outcome: Outcome, form: ReplyFormat, endpoint: Endpoint) -> Dis
 
 
 def alternatives(reply: Reply, place: int) -> dict[str, float]:
-    """Return the probability of each text that could have stood where the token at ``place`` stands.
+    """Return the probability of each text at the place of a token.
 
     Raises:
-        ValueError: the reply does not say so, or what it says cannot be about that token.
+        ValueError: the reply has none, or they cannot belong to that token.
     """
     entry = reply.logprobs[place] if reply.logprobs else {}
     tops = entry.get("top_logprobs") or ()
@@ -85,15 +85,15 @@ def alternatives(reply: Reply, place: int) -> dict[str, float]:
         missing = "log-probabilities" + (" of alternative tokens" if reply.logprobs else "")
         raise ValueError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
-    # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
+    # Some servers list the chosen token twice, with the same entry.
     for token, logprob in dict.fromkeys((token_text(top), token_logprob(top)) for top in tops):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
     if math.fsum(chances.values()) > 1.0 + _ROUNDED:
         raise ValueError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
     stated = _tokens(reply)[place]
     if _bare(stated) not in map(_bare, chances):
-        # A sampled token may be less likely than all that are listed. One that is more likely would be listed, so these
-        # are the alternatives of another token.
+        # A sampled token may be less likely than all listed ones. A more likely one would be listed, so these are the
+        # alternatives of another token.
         chance = math.exp(token_logprob(entry))
         if chance > min(chances.values()) + _ROUNDED:
             raise ValueError(
@@ -114,17 +114,17 @@ def _place(tokens: list[str], start: int) -> int:
 
 
 def _tokens(reply: Reply) -> list[str]:
-    """Return the texts of a reply's tokens, each the one that its alternatives belong to."""
+    """Return the text of each token of a reply, as its alternatives give it."""
     entries = reply.logprobs or []
     tokens = [token_text(entry) for entry in entries]
-    # llama-server holds text back that may be the beginning of a stop, and gives it to a later token; the alternatives
-    # still tell which text is whose, by the token's number.
+    # llama-server holds back text that may begin a stop and adds it to a later token; the alternatives still give each
+    # token's own text, by its number.
     own = [_own_text(entry, token) for entry, token in zip(entries, tokens, strict=True)]
     return own if "".join(own) == "".join(tokens) else tokens
 
 
 def _own_text(entry: Mapping[str, Any], token: str) -> str:
-    """Return the text that the alternatives of an entry give to its own token; what the entry says, if none does."""
+    """Return the text of an entry's own token by its alternatives, or else by the entry itself."""
     number, tops = entry.get("id"), entry.get("top_logprobs")
     if type(number) is int and isinstance(tops, list):
         for top in tops:
@@ -154,14 +154,14 @@ def _malformed(what: str, found: Any) -> ValueError:
 
 
 def _bare(token: str) -> str:
-    """Return a token's text without the blanks and signs around it, which servers write here and not there."""
+    """Return a token's text without surrounding blanks and signs, in which servers differ."""
     return _EDGES.sub("", token).casefold()
 
 
 def _stands_for(token: str, form: ReplyFormat) -> int | None:
-    """Return the one verdict that a token is, or begins; None if there is none or more than one."""
+    """Return the only verdict that a token is or begins; None if there are none or several."""
     text = _bare(token)
-    # "1" begins "10", but a word that is an option of its own is nothing else's beginning.
+    # "1" begins "10", but a word that is itself an option counts only as that.
     if not text or text in form.values:
         return form.values.get(text)
     values = {value for word, value in form.values.items() if word.startswith(text)}

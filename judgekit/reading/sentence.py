@@ -1,7 +1,7 @@
-"""The second reading: a verdict that a reply states plainly, though not in the form that was asked for.
+"""The second reading: verdicts that a reply states plainly, but not in the requested form.
 
-Courtesies, lines that repeat the prompt, and markup go first; a verdict in an answer tag, a box or a cell of a table
-becomes a line with a label. What is left has one of few shapes:
+Courtesies, lines that repeat the prompt, and markup are removed first; a verdict in an answer tag, a box or a table
+cell becomes a line with a label. The rest has one of a few shapes:
 
 * a `Clause` that opens the reply, and reasons behind it;
 * reasons, and a clause that closes the reply;
@@ -12,8 +12,8 @@ A reason may say what it likes of the topic, in any language. What it says of th
 contrary, and nothing may take the verdict back (`ambiguity`). What repeats the prompt is masked before (`PromptEcho`).
 Two verdicts that differ, a verdict outside of the scale, a hedge and a quotation leave the reply unread.
 
-Where the question itself can be answered by yes or no, "No, it did not" may be the answer to it. There a verdict counts
-only if it names relevance, or if each sentence beside it is about the passage.
+If the question itself can be answered with yes or no, "No, it did not" may answer it. Then a verdict counts only if it
+names relevance, or if each sentence beside it is about the passage.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNORECASE)
-"""How a line begins or ends that may show the prompt again before it answers."""
+"""The beginning or end of a line that may repeat the prompt before it answers."""
 
 _HEADING: Final = re.compile(
     r"(?:(?:my|short|brief) )?(?:analysis|reason(?:ing)?|explanation|assessment|evaluation|justification|grading"
@@ -69,7 +69,7 @@ _REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?
 _STEP_LABEL: Final = re.compile(
     r"^(?:overall|relevance|summary|weighing|assessment|comment): (?=(?:[^\W\d]+ ){2})", re.IGNORECASE
 )
-"""How a line of reasons begins that is none of the declared steps."""
+"""The beginning of a line of reasons outside of the declared steps."""
 
 _MARKUP: Final = re.compile(r"[*#]|__|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|^`|`$")
 _BRACKETED: Final = re.compile(r"(?<=: )\[(\w{1,3})\](?=\W*$)", re.MULTILINE)
@@ -85,14 +85,14 @@ _WRAPPER: Final = re.compile(
 )
 _FENCED: Final = re.compile(r"\s*```\w*\n(?P<body>[^`]*)```\s*")
 _ODD: Final = re.compile(r"```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
-"""What belongs to a quotation, to code or to a token that parts turns."""
+"""Signs of a quotation, of code or of a token between turns."""
 
 _AGREEING: Final = 2
-"""How often a model may say its verdict before it says it: each time a whole line is looked at."""
+"""How often a model may repeat its verdict; each time a whole line is read."""
 
 _WORD: Final = re.compile(r"\w+")
 _ANOTHER_WORD: Final = re.compile(r"no [a-z]|\d[.,]\d")
-"""What is no verdict: "no date", "3,000"."""
+"""Texts that are no verdict: "no date", "3,000"."""
 
 _ASKED: Final = re.compile(r"[^.!?\n]*\?(?= +\S)")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
@@ -115,7 +115,7 @@ _OBJECT: Final = re.compile(
     r"|evaluation|assessment|judge?ment|you (?:asked for|go|are)|requested)\b",
     re.IGNORECASE,
 )
-"""How a reply names the object in it."""
+"""Names for the object in a reply."""
 
 _FINAL_ANSWER: Final = re.compile(r"(?:the )?final answer(?: is)?:? ?(?=\d)", re.IGNORECASE)
 _VERDICT_KEY: Final = re.compile(
@@ -125,14 +125,14 @@ _VERDICT_KEY: Final = re.compile(
 _OTHER_KEY: Final = re.compile(
     rf"{NOUNS.replace(' ', '_')}|answer|scale|range|max|min|maximum|minimum|out_of|total|alternative|original|initial"
 )
-"""What the name of no other field may hold: it could be a second verdict, or another scale."""
+"""Words that no other field's name may hold: it could be a second verdict, or another scale."""
 
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED_GRADE: Final = re.compile(r"(?P<grade>\d) ?(?:[-–—:=] ?|\()(?P<name>[^()]+)\)?")
-"""A grade with its name, as the value of a key: "3 (full answer)"."""
+"""A grade with its name as the value of a key: "3 (full answer)"."""
 
 _SAYS: Final = re.compile(r"\A(?=(?:says?|names|is|was) )", re.IGNORECASE)
-"""How a reason begins that leaves the passage out: "Says when it shut"."""
+"""The beginning of a reason that does not name the passage: "Says when it shut"."""
 
 _ANSWER_KEY: Final = re.compile(r"(?:final_)?(?:answer|response|output|result|decision|conclusion|label|overall)")
 _SURENESS: Final = re.compile(r"confidence|certain|sure")
@@ -145,9 +145,9 @@ class _Placed:
     Attributes:
         value: what it is.
         labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
-        above, below: the lines before and behind it, which begin or end with what else its own line says.
-        opens: whether the reply begins with it, or with the same one.
-        clear: whether it cannot be the answer to a question.
+        above, below: the lines before and after it, with the rest of its own line.
+        opens: whether the reply begins with it or an equal one.
+        clear: whether it cannot answer the user's question.
         tied: what goes on in the sentence of the verdict.
     """
 
@@ -162,13 +162,13 @@ class _Placed:
 
 @dataclass(frozen=True)
 class Grammar:
-    """What states a verdict under one prompt; its patterns are made once for all replies.
+    """The patterns that state a verdict under one prompt, made once for all replies.
 
     Attributes:
         clauses: what states a verdict.
-        stating: what states a verdict in any order of words.
-        names: the names of the verdicts, case-folded, where the prompt gives them some.
-        steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
+        stating: finds verdicts in any word order.
+        names: the names of the verdicts, case-folded, if the prompt has any.
+        steps: the declared beginnings of the lines above the verdict, case-folded.
     """
 
     clauses: Clauses
@@ -198,14 +198,14 @@ class Grammar:
 
 @dataclass(frozen=True)
 class SecondReading:
-    """What is known of a reply that is read a second time.
+    """Reads a reply a second time.
 
     Attributes:
         grammar: what states a verdict.
-        shown: what the model was shown.
-        filled: what of it was filled into the prompt.
-        open_question: whether the question cannot be answered by yes or no, or the verdicts are not yes and no.
-        judges_passage: whether the verdict is about a passage, or else about an answer.
+        shown: the text that the model was shown.
+        filled: the part of it that was filled into the prompt.
+        open_question: whether the question cannot be answered with yes or no, or the verdicts are not yes and no.
+        judges_passage: whether the verdict is about a passage, instead of an answer.
     """
 
     grammar: Grammar
@@ -267,7 +267,7 @@ class SecondReading:
         return verdict.value
 
     def _is_criterion(self, line: str, value: int) -> bool:
-        """Whether a line says that one criterion is met or not, which goes with any grade but the highest."""
+        """Whether a line says that one criterion is (not) met, which fits any grade except the highest."""
         criterion = _CRITERION.fullmatch(line)
         if criterion is None:
             return False
@@ -276,7 +276,7 @@ class SecondReading:
 
     @cached_property
     def _asks_of_relevance(self) -> bool:
-        """Whether the question itself speaks of what is relevant or useful."""
+        """Whether the question itself is about being relevant or useful."""
         return not self.filled.words.isdisjoint(("relevant", "irrelevant", "useful", "helpful", "relevance"))
 
     def _about_passage(self, beside: str) -> int | None:
@@ -289,7 +289,7 @@ class SecondReading:
         return bool(is_step) or ambiguity.is_reason(own, self.filled.words) or ambiguity.is_foreign(own)
 
     def _says_something(self, text: str) -> bool:
-        """Whether a text holds more than what it repeats of the prompt."""
+        """Whether a text holds more than repetitions of the prompt."""
         return bool(self.shown.own(text).strip(EDGES + MASK + ".?!"))
 
     def _placed(self, lines: list[str]) -> _Placed | None:
@@ -318,7 +318,7 @@ class SecondReading:
         return labelled[0] if len(labelled) == 1 else None
 
     def _without_agreeing(self, above: list[str], value: int) -> list[str]:
-        """Return the lines above a verdict without a clause at their end that says the same."""
+        """Return the lines above a verdict without a final clause that says the same."""
         above = [line for line in above if line]
         for _ in range(_AGREEING):
             again = self.grammar.clauses.concluding(above[-1]) if above else None
@@ -328,11 +328,11 @@ class SecondReading:
         return above
 
     def _lines(self, text: str) -> list[str]:
-        """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
+        """Return the lines with content, without markup; a verdict in a tag or box becomes a line with a label."""
         text = text.translate(_UNSEEN)
         fenced = _FENCED.fullmatch(text)
         text = _ECHO.sub("\n", _WRAPPER.sub("\n", _without_tables(fenced["body"] if fenced else text)))
-        # Models that were trained on exercises put their verdict into \boxed{} or <answer>.
+        # Models trained on exercises write their verdict in \boxed{} or <answer>.
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
         text = self.grammar.step_bold.sub(r"\1: ", _BRACKETED.sub(r"\1", text))
         own_lines = [line for line in text.splitlines() if not self._quotes(line)]
@@ -369,13 +369,13 @@ class SecondReading:
         return line.startswith(">") and not self._says_something(line[1:])
 
     def _echoes(self, line: str) -> bool:
-        """Whether a line shows the prompt again, and is none of the steps that it asks for."""
+        """Whether a line repeats the prompt and is none of the requested steps."""
         if line.casefold().partition(":")[0] in self.grammar.steps:
             return False
         return bool(_ECHOES.match(line) and _MASKED.fullmatch(self.shown.own(line)))
 
     def _leads_on(self, above: list[str]) -> bool:
-        """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
+        """Whether the lines above a verdict are finished: no sentence continues in it, and no quotation is open."""
         steps = tuple(self.grammar.step.findall("\n".join(above).casefold()))
         if steps and (steps != self.grammar.steps or not above[0].casefold().startswith(steps[0])):
             return False
@@ -403,7 +403,7 @@ class SecondReading:
         return False
 
     def _opposed(self, above: list[str], below: list[str], value: int, labelled: bool = True, tied: str = "") -> bool:
-        """Whether what stands beside a verdict takes it back, hedges it or says the contrary of the passage."""
+        """Whether the text beside a verdict retracts it, hedges it or says the contrary about the passage."""
         graded, topic = self.grammar.clauses.graded, self.filled.words
         if graded:
             below = [line for line in below if line.casefold() != self.grammar.names.get(value)]
@@ -433,7 +433,7 @@ class SecondReading:
         if ambiguity.takes_back(own, topic, self.shown.own(tied).casefold()) or ambiguity.REPORTS.search(own):
             return True
         if labelled and above and not below:
-            # A model that thinks aloud asks itself, and answers.
+            # A model that thinks aloud asks and answers itself.
             own = _ASKED.sub("", own)
         if not graded and (ambiguity.hedges(own, topic, self.shown.own(tied).casefold()) or _ANOTHER.search(own)):
             return True
@@ -444,7 +444,7 @@ class SecondReading:
         return self.judges_passage and self._contradicts(said, value)
 
     def _contradicts(self, said: str, value: int) -> bool:
-        """Whether a reason says of the passage what does not go with a verdict."""
+        """Whether a reason says something about the passage that contradicts a verdict."""
         verdicts = relevance.verdicts(said)
         least, most = min(self._values.values()), max(self._values.values())
         if value == most:
@@ -454,7 +454,7 @@ class SecondReading:
         return ambiguity.UNRELATED.search(said) is not None
 
     def _of_embedded(self, text: str) -> int | None:
-        """Return the verdict of an object among other words, which state none and take none back."""
+        """Return the verdict of an object among other words, which neither state nor retract one."""
         begins, ends = text.index("{"), text.rfind("}") + 1
         body = text[begins:ends]
         if body.count("}") == body.count("{") + 1:
@@ -485,7 +485,7 @@ class SecondReading:
         return value
 
     def _of_object(self, text: str) -> int | None:
-        """Return the verdict of an object: its one key of a verdict, beside reasons and other fields."""
+        """Return the verdict under an object's only verdict key, beside reasons and other fields."""
         entries = parse_object(text)
         verdicts: list[tuple[str, object]] = []
         reasons: list[str] = []
@@ -522,7 +522,7 @@ class SecondReading:
 
 
 def _without_label(line: str) -> str:
-    """Return a reason without what announces it: ``(Note: …)``, ``Reason: …``."""
+    """Return a reason without its announcement: ``(Note: …)``, ``Reason: …``."""
     reason, labels = _REASON_LABEL.subn("", line, count=1)
     if labels and reason.count("(") < reason.count(")"):
         return reason.removesuffix(")")
@@ -530,14 +530,14 @@ def _without_label(line: str) -> str:
 
 
 def _without_gloss(line: str) -> str:
-    """Return the English word of a line that is nothing but "Nein (No)"."""
+    """Return the English word of a line that is only "Nein (No)"."""
     word, _, english = line.rstrip(". ").removesuffix(")").partition(" (")
     value = GLOSSES.get(word.casefold())
     return english if value is not None and english.casefold() == ("no", "yes")[value] else line
 
 
 def _without_tables(text: str) -> str:
-    """Return a text whose tables of two columns, or of two rows, are lines with labels."""
+    """Return a text with tables of two columns or rows turned into lines with labels."""
     if text.count("|") < 2:
         return text
     lines: list[str] = []

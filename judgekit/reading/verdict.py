@@ -12,13 +12,12 @@ that is plainly the model's own (`plain_reply`):
   is a number and nothing else, ``Match: 3``, grades that step;
 * any form: the whole reply is a verdict, without markup, behind ``Answer:`` or a word like it, or beside ✅ or ❌.
 
-What stands beside a verdict, above its line or in the other fields, may not speak of the reply itself, of another
-scale or of another grade (`contests`): it could take the verdict back, and in what way cannot be foreseen.
-
-A verdict is one of the form's words, whatever their case. Where there is none, what the reply repeats of the prompt is
-masked (`PromptEcho`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply
-that still states none is asked about once more (`ReplyFormat.again`). ``finish_reason`` is looked at first: a reply
-that is not known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
+Text beside a verdict, above its line or in other fields, must not be about the reply itself, another scale or another
+grade (`contests`): it could retract the verdict in ways nobody can foresee. A verdict is one of the form's words, in
+any case. Where there is none, what the reply repeats of the prompt is masked (`PromptEcho`), and the rest is read in
+the same way, then in a few further shapes (`SecondReading`). A reply that still states none is asked about once more
+(`ReplyFormat.again`). ``finish_reason`` is checked first: a reply that is not known to be complete has no verdict,
+whatever it says. Time is linear in the length of the reply.
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ _ANNOUNCED: Final = re.compile(
 _MARKED: Final = re.compile(r"(?:(?P<yes>[✅✔☑👍])|(?P<no>[❌✖✗👎🚫]))\ufe0f?[ \t]*")
 
 _LIST_BEGUN: Final = re.compile(r"\s*\d+\. +")
-"""The number of a list that holds nothing: "1. " is the first of some points, no grade."""
+"""The number of an empty list item: "1. " is no grade."""
 
 _MANY: Final = 7
-"""More grades than these are told as a range."""
+"""Above this many grades, messages give a range."""
 
 _COMPLETE: Final = frozenset(
     {"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete", "completed", "done", "finished"}
 )
-"""What servers send as ``finish_reason`` of a reply that is complete, besides null."""
+"""Values of ``finish_reason`` for a complete reply, besides null."""
 
 _FILTERED: Final = frozenset(
     {"content_filter", "safety", "refusal", "recitation", "prohibited_content", "blocklist", "sensitive", "spii"}
@@ -71,14 +70,14 @@ _REMEMBERED: Final = 256
 _PROMPTS: Final = 16
 
 ReadBy = Literal["form", "sentence", "second request"]
-"""How a label was read: the form that was asked for, a plain sentence, or what the model said when asked again."""
+"""How a label was read: in the requested form, as a plain sentence, or after asking again."""
 
 
 class Verdict(NamedTuple):
     """What a reply states: its value in the prompt's `ReplyFormat`, and where a reply that is one word says so.
 
-    ``words`` are those that state it in another way than was asked for. They may repeat what the model was shown, which
-    states nothing: see `stated`.
+    ``words`` state it in another form than requested. They may merely repeat the prompt, which states nothing: see
+    `stated`.
     """
 
     value: int
@@ -100,13 +99,13 @@ class ReplyFormat:
     """The form of a prompt's replies: one word, unless it declares keys or a label.
 
     Attributes:
-        options: (word, value) of each verdict, as the prompt asks for it.
-        others: further words for the same verdicts: the names of grades, ``true`` for ``Yes``. One whose words are all
-            in another one does not count: "correct" may be short for "correct and dense".
-        keys: the keys of the JSON object, the verdict's last; () for a reply without one. One key alone may have
-            others beside it.
-        label: what the last line begins with, if the reply is to consist of steps.
-        steps: what the lines above the last one begin with, in their order; such a line may be a grade of its step.
+        options: (word, value) of each verdict, as requested.
+        others: further words for the same verdicts: the names of grades, ``true`` for ``Yes``. A name whose words all
+            occur in another name does not count: "correct" may be short for "correct and dense".
+        keys: the keys of the JSON object, the verdict's last; () without JSON. If there is only one, further keys may
+            stand beside it.
+        label: the beginning of the last line, if the reply consists of steps.
+        steps: the beginnings of the lines above the last one, in order; such a line may hold a grade of its step.
     """
 
     options: tuple[tuple[str, int], ...] = ()
@@ -134,17 +133,17 @@ class ReplyFormat:
 
     @cached_property
     def _asked(self) -> frozenset[str]:
-        """The words that are asked for, case-folded, and JSON's own."""
+        """The requested words, case-folded, and JSON's own."""
         return frozenset({"true", "false", *(_plain(word) for word, _ in self.options)})
 
     @cached_property
     def read(self) -> Callable[[str], Verdict | Unread]:
-        """What `read` makes of a text in this form. The last texts are remembered: a million replies are few words."""
+        """Reads a text in this form, with a cache: a million replies hold few different words."""
         return lru_cache(_REMEMBERED)(lambda text: read(text, self))
 
     @property
     def one_word(self) -> bool:
-        """Whether nothing but the verdict is asked for."""
+        """Whether only the verdict is requested."""
         return not (self.keys or self.label)
 
     @cached_property
@@ -164,7 +163,7 @@ class ReplyFormat:
 
     @property
     def again(self) -> str:
-        """What is said to a model whose reply does not have this form."""
+        """The message to a model whose reply does not have this form."""
         if self.keys:
             return f'Reply with one JSON object only, in which "{self.keys[-1]}" is {self.wanted}.'
         if self.label:
@@ -172,9 +171,9 @@ class ReplyFormat:
         return f"Reply with {self.wanted} only."
 
     def constraint(self, again: bool = False) -> dict[str, Any]:
-        """Return the fields of a request body by which a server holds the model to this form, or to what `again` says.
+        """Return the fields of a request body that constrain the model to this form, or to that of `again`.
 
-        Steps are free text, so only what asks for the line alone is held to it.
+        Steps are free text, so only requests for the line alone are constrained.
         """
         words = [word for word, _ in self.options]
         if self.keys:
@@ -201,7 +200,7 @@ class ReplyFormat:
 
     @cached_property
     def step(self) -> re.Pattern[str]:
-        """A line that begins with one of the steps, whose number in a list may stand before it: ``2. Match: all``."""
+        """A line that begins with one of the steps, possibly numbered: ``2. Match: all``."""
         steps = "|".join(re.escape(_plain(step)) for step in self.steps) or "(?!)"
         return re.compile(rf"(?:\d+[.)] |[-•] )?(?P<name>{steps}) ?:(?P<said>.*)")
 
@@ -223,13 +222,13 @@ def stated(
 ) -> Verdict | Unread:
     """Return the verdict that a reply states under a prompt, or why it states none: the one way from text to label.
 
-    ``values`` returns what was filled into the prompt; without it only the form that was asked for is read.
+    ``values`` returns what was filled into the prompt; without it only the requested form is read.
     """
     reply = usable(outcome)
     if isinstance(reply, Unread):
         return reply
     form = prompt.output.form
-    # Only short replies come again: with its reasoning no two replies of a model are alike.
+    # Only short replies recur: with reasoning, no two replies are alike.
     verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
     if prompt.output.scale is None or (isinstance(verdict, Verdict) and not verdict.words):
         return verdict  # most replies are in the form that was asked for, and are read without what was filled in
@@ -265,7 +264,7 @@ def _own_words(
     question: str,
     judges_passage: bool,
 ) -> Verdict | None:
-    """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
+    """Read the model's own words: in the requested form, else a plainly stated verdict."""
     said = plain_reply(text, thinks)
     if said is None:
         return None
@@ -292,7 +291,7 @@ def _own_words(
 
 @lru_cache(_PROMPTS)
 def _grammar(output: Output, prompt: str) -> Grammar:
-    """Return what states a verdict under a prompt with this text."""
+    """Return the patterns that state a verdict under a prompt with this text."""
     from judgekit.reading.clause import Clauses
     from judgekit.reading.sentence import Grammar
     from judgekit.reading.stating import Stating, words_of
@@ -307,7 +306,7 @@ def _grammar(output: Output, prompt: str) -> Grammar:
 
 
 def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Iterable[str]:
-    """Return the texts that a verdict in other words may repeat: a prompt may well explain its grades by name."""
+    """Return the texts that a verdict in other words may repeat: prompts often explain grades by name."""
     if ":" not in verdict.words:
         return values.values()
     filled = {name: f"{{{name}}}" for name in prompt.placeholders} | dict(values)
@@ -315,7 +314,7 @@ def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Itera
 
 
 def usable(outcome: Outcome) -> Reply | Unread:
-    """Return the reply that came of a request, or why it cannot be read: a failure or a refusal says nothing."""
+    """Return the reply to a request, or why it cannot be read: failures and refusals say nothing."""
     if isinstance(outcome, Failure):
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
@@ -338,7 +337,7 @@ def unfinished(finish_reason: str | None) -> Unread | None:
 
 
 def read(text: str, form: ReplyFormat, thinks: bool = False) -> Verdict | Unread:
-    """Read the verdict out of the text of a complete reply, if it has the form that was asked for."""
+    """Read the verdict from the text of a complete reply, if it has the requested form."""
     said = plain_reply(text, thinks)
     if said is None:
         shown = " ".join(text.split())[:80]
@@ -358,7 +357,7 @@ def read(text: str, form: ReplyFormat, thinks: bool = False) -> Verdict | Unread
 def _in_form(
     said: str, form: ReplyFormat, own: Callable[[str], str] = str, topic: frozenset[str] = frozenset()
 ) -> Verdict | None:
-    """Return the verdict of a reply without its reasoning that has the form that was asked for.
+    """Return the verdict of a reply without reasoning, if it has the requested form.
 
     ``own`` returns the model's own words of a text; ``topic`` are the words of what was filled into the prompt.
     """

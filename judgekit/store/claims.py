@@ -1,8 +1,8 @@
-"""Who asks what at the moment, so that processes that share a store pay for each request once.
+"""The requests that each process is sending, so that processes with a shared store pay for each request once.
 
-Claims (process, time, keys) stand in the store's own database. One process sends, the others wait for its reply in the
-store. The claims of a process that is dead or silent are void, so that all that may be paid for twice is what was in
-flight, or not yet stored, when a process was killed.
+Claims (process, time, keys) are kept in the store's database. One process sends, the others wait for its reply in the
+store. Claims of a dead or silent process are void, so that only requests in flight, or not yet stored, when a process
+was killed may be paid twice.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Claims:
         self._beaten = 0.0
 
     def take(self, keys: Collection[str]) -> set[str]:
-        """Claim requests; return those that no other process asks."""
+        """Claim requests; return those that no other process is sending."""
         return self._store.written(lambda rows: self._take(rows, keys))
 
     def _take(self, rows: Rows, keys: Collection[str]) -> set[str]:
         version = rows.version()
-        # Where nobody else wrote, nobody else can have stored a reply, and a look-up is saved.
+        # If nobody else wrote, nobody else stored a reply, and a look-up is saved.
         self.others = version != self._version
         self._version = version
         free = set(keys)
@@ -76,6 +76,6 @@ class Claims:
 
 
 def _is_dead(process: str) -> bool:
-    """Return whether a process of this machine has ended; of those of other machines only silence shows it."""
+    """Return whether a process on this machine has ended; on other machines only silence shows it."""
     host, number, _ = process.split(" ")
     return host == socket.gethostname() and has_ended(int(number))

@@ -1,10 +1,9 @@
-"""SQLite's log beside a database, and what of it SQLite passes over without a word.
+"""SQLite's log beside a database, and the parts that SQLite silently ignores.
 
 The log holds images of pages that are newer than those in the database. SQLite reads it up to the first frame whose
-checksum is wrong, takes whatever follows for leftovers of an earlier round, and deletes the log when the last process
-closes the database. It also takes any whole log for the database's own.
-
-The form: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+checksum is wrong, treats the rest as leftovers of an earlier round, and deletes the log when the last process closes
+the database. It also accepts any complete log as the database's own. The format:
+https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from typing import Final, NamedTuple
 from judgekit.store.rows import ERRORS, connect
 
 END: Final = "-wal"
-"""What SQLite adds to the name of the database."""
+"""SQLite's suffix of the database's name."""
 
 _HEAD: Final = struct.Struct(">8I")
 _FRAME: Final = struct.Struct(">6I")
 _BYTE_ORDERS: Final = {0x377F0682: "<", 0x377F0683: ">"}
-"""Of the words that are summed up, by how the log begins."""
+"""The byte order of the checksum, by the beginning of the log."""
 
 _MOMENT_S: Final = 0.2
 
 _APPLICATION_ID: Final = 68
-"""Where it stands in the first page."""
+"""Its place in the first page."""
 
 
 class Frame(NamedTuple):
@@ -43,20 +42,20 @@ class Frame(NamedTuple):
     ends: bool
     """Whether it ends a transaction."""
     salts: tuple[int, int]
-    """Numbers that are the same in all frames of a round."""
+    """Numbers that all frames of a round share."""
     place: int
-    """Where the image begins in the log."""
+    """The place of the image in the log."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """A log as it lies there: all frames, whatever their checksums.
+    """A log as found: all frames, whatever their checksums.
 
     Attributes:
         path: its file.
         head: its first bytes.
         page_size: bytes of a page.
-        frames: in the order in which they were written.
+        frames: all frames, in the order of writing.
     """
 
     path: Path
@@ -66,7 +65,7 @@ class Log:
 
     @property
     def whole(self) -> bool:
-        """Whether the head has its own checksum. If it has not, SQLite ignores all of the log."""
+        """Whether the head's checksum is right. If not, SQLite ignores the whole log."""
         return _is_whole(self.head)
 
     @cached_property
@@ -79,12 +78,12 @@ class Log:
 
     @property
     def committed(self) -> int:
-        """How many frames there are up to the last one that ends a transaction of the last round."""
+        """The number of frames up to the last one that ends a transaction of the last round."""
         last = max((frame.place for frame in self.current if frame.ends), default=0)
         return sum(frame.place <= last for frame in self.frames)
 
     def store(self) -> int | None:
-        """Return the number of the database that the log was written for; None if its first page is not in it."""
+        """Return the number of the log's database; None if its first page is not in the log."""
         places = [frame.place for frame in self.current if frame.page == 1]
         if not places:
             return None
@@ -129,7 +128,7 @@ def _is_whole(head: bytes) -> bool:
 
 
 def is_foreign(database: Path, log: Log) -> bool:
-    """Whether a log was written for another database than the one it lies beside, as far as their numbers say."""
+    """Whether a log belongs to another database than the one beside it, judging by their numbers."""
     with suppress(*ERRORS), closing(connect(database, "mode=ro&immutable=1")) as alone:
         number = alone.execute("PRAGMA application_id").fetchone()[0]
         return number != 0 and log.store() not in (None, number)
@@ -137,9 +136,9 @@ def is_foreign(database: Path, log: Log) -> bool:
 
 
 def refuse_unread_log(database: Path) -> None:
-    """Raise an error if SQLite would ignore the log, or overwrite the database by the log of another one.
+    """Raise an error if SQLite would ignore the log, or overwrite the database with another one's log.
 
-    It is called before SQLite opens the database: it would delete the one and take over the other.
+    Called before SQLite opens the database, because SQLite would then delete the one or apply the other.
     """
     _refuse(lambda: _unread(database))
 
@@ -150,7 +149,7 @@ def refuse_cut_log(database: Path, connection: sqlite3.Connection) -> None:
 
 
 def _refuse(look: Callable[[], str]) -> None:
-    """Raise an error if a look at the log finds it damaged, twice, since others write at this moment."""
+    """Raise an error if two looks at the log find it damaged, since others may be writing."""
     if look():
         time.sleep(_MOMENT_S)
         if problem := look():
@@ -180,7 +179,7 @@ def _cut(database: Path, connection: sqlite3.Connection) -> str:
             break
         time.sleep(_MOMENT_S / 10)  # another process does the same
     later = read_log(database)
-    # A log that another process began anew meanwhile was read to its end.
+    # A log that another process restarted meanwhile was read to its end.
     if log and later and later.head == log.head and 0 <= frames < log.committed:
         return "its log is malformed"
     return ""

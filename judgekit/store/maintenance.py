@@ -1,11 +1,10 @@
-"""What ``judgekit cache`` does: look into the store, check it, forget what it holds, and move it.
+"""The work of ``judgekit cache``: show, check, forget and move stored replies.
 
 The exchange format is JSON lines, one `Record` a line, so that a store can be read with any tool, merged and archived.
 
-A store knows no queries, only requests. A question that is to be forgotten is looked for in the texts of their
-messages, where it must stand by itself and not inside of a longer word; what merely quotes it is found as well, which
-costs a reply and hides nothing. Requests that wait for a batch file hold questions too. What lies in a ``damaged-…``
-folder is not looked into.
+A store knows no queries, only requests. A question to forget is looked for in the texts of their messages, as whole
+words; texts that merely quote it are found, too, which costs a reply and hides nothing. Requests waiting for a batch
+file hold questions, too. Folders named ``damaged-…`` are not searched.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _SAMPLE: Final = 20_000
 
 @dataclass
 class Part:
-    """What the store holds of one endpoint and model.
+    """The stored replies of one endpoint and model.
 
     Attributes:
         waiting: requests that wait for a reply.
-        prompt_tokens: of the replies whose server counted them; so are the others.
-        completion_tokens: tokens that were generated.
-        uncounted: replies whose server counted nothing.
-        answered: replies by the model that they name.
+        prompt_tokens: tokens of the prompts, if counted by the server.
+        completion_tokens: generated tokens, if counted.
+        uncounted: number of replies without a count.
+        answered: numbers of replies by the model that they name.
     """
 
     waiting: int = 0
@@ -55,7 +54,7 @@ class Part:
 
     @property
     def tokens(self) -> str:
-        """What is known of the tokens, in words."""
+        """The known tokens, in words."""
         if self.uncounted == self.replies:
             return "tokens unknown: the server counted none"
         counted = f"{self.prompt_tokens:,} prompt and {self.completion_tokens:,} completion tokens"
@@ -64,13 +63,13 @@ class Part:
 
 @dataclass
 class Found:
-    """What a store holds, or what of it meets some conditions.
+    """The contents of a store, or those that meet some conditions.
 
     Attributes:
         replies: the identities of replies.
         waiting: the identities of requests that were exported to a batch file and have no reply yet.
         parts: by (endpoint identity, model asked for).
-        damaged: rows that are not whole records; they are asked for again when they are needed.
+        damaged: number of damaged rows; they are requested again when needed.
         times: when the replies were stored, seconds since 1970.
         aside: folders with damaged files that were moved aside.
     """
@@ -92,7 +91,7 @@ class Found:
         self.replies.append(record.key)
         self.times.append(record.time)
         part.answered[_model(record.reply)] += 1
-        # Beside a reply, two zeros are no count.
+        # Two zeros beside a reply are no count.
         if record.usage is None or not any(record.usage):
             part.uncounted += 1
             return
@@ -102,7 +101,7 @@ class Found:
 
 
 def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Found:
-    """Return what meets all the conditions that are given."""
+    """Return the records that meet all given conditions."""
     if query is not None and not query.strip():
         raise UsageError("the text of the question is empty")
     question = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
@@ -121,7 +120,7 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
 
 
 def _model(text: str) -> str:
-    """Return the model that a request asks for, or a reply says it comes from."""
+    """Return the model that a request or a reply names."""
     return str(member(text, "model") or "")
 
 
@@ -139,7 +138,7 @@ def holds(store: Store, endpoint: str, model: str) -> bool:
 
 
 def records_of(store: Store, most: int | None = None, *, waiting: bool = False) -> Iterator[tuple[str, Record | None]]:
-    """Yield (key, record) of all replies (or requests that wait for one), or of the first; None for what is damaged."""
+    """Yield (key, record) of all or the first replies (or waiting requests); None for damaged ones."""
     for key, value in islice(store.texts(waiting=waiting), most):
         try:
             yield key, _parsed(key, value)
@@ -160,8 +159,8 @@ class Verification:
 
     Attributes:
         structure: ``ok``, or what SQLite said about its file.
-        checked: replies that were looked at.
-        damaged: (key, what is wrong) of those that are not whole.
+        checked: number of checked replies.
+        damaged: (key, problem) of damaged ones.
     """
 
     structure: str
@@ -199,7 +198,7 @@ def _check_reply(record: Record) -> None:
 
 
 def forget(store: Store, found: Found) -> None:
-    """Delete what was found, and rewrite the file, so that no trace of it is left in free pages."""
+    """Delete the found records, and rewrite the file, so that no trace is left in free pages."""
     store.forget(found.replies)
     store.forget(found.waiting, waiting=True)
     store.compact()
@@ -215,16 +214,16 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 class Exported(NamedTuple):
-    """How many replies were written, and how many are damaged and left out."""
+    """The numbers of written replies and of damaged ones left out."""
 
     written: int
     damaged: int
 
 
 def export_store(store: Store, path: str | Path) -> Exported:
-    """Write all whole replies as JSON lines (``.gz`` is compressed), whole or absent.
+    """Write all intact replies as JSON lines (``.gz`` is compressed), completely or not at all.
 
-    What another process stores meanwhile may be among them or not; it is not damaged.
+    Replies that another process stores meanwhile may be missing, but are not counted as damaged.
     """
     if Path(path).resolve().parent == store.path.resolve():
         raise UsageError(f"{path} is inside the folder of the store: choose another folder")
@@ -240,7 +239,7 @@ def export_store(store: Store, path: str | Path) -> Exported:
 
 
 def import_store(store: Store, path: str | Path) -> tuple[int, int]:
-    """Add replies from JSON lines; what is there already stays. Nothing is added if a line is bad."""
+    """Add replies from JSON lines; existing ones stay. Nothing is added if a line is bad."""
     # All of it is read first, so that a bad line at the end of a long file leaves the store as it was.
     total = sum(1 for _ in _read(Path(path)))
     already = 0

@@ -1,10 +1,9 @@
-"""What is stored about one request: its reply as it came, and its body compressed; and the same as JSON text.
+"""The record of one request: its reply as it came, and its compressed body; and the same as JSON text.
 
-What is stored begins with a line of JSON that holds what a look-up needs, the length of the reply among it. The reply
-follows, and behind it all that is needed rarely, compressed (zstd: half of the bytes in two thirds of zlib's time, by
-which earlier rows are compressed). A reply of 1 kB or more, with reasons or thinking, is compressed too, to a third;
-shorter ones take longer to unpack than they are worth. judgekit 0.1 stored JSON text; that is what is still exported,
-and it is read wherever it is found.
+A stored record begins with a line of JSON for look-ups, with the length of the reply. The reply follows, and then the
+rest, compressed (zstd: half of the bytes in two thirds of the time of zlib, which compressed earlier rows). Replies of
+1 kB or more, with reasons or thinking, are compressed, too, to a third; shorter ones are not worth the time of
+unpacking. judgekit 0.1 stored JSON text, which is still exported, and read wherever it is found.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ _TEXT_VERSION: Final = 1
 _VERSION: Final = 2
 _TEXT: Final = b'{"version":1,'
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""How what zstd compressed begins."""
+"""The beginning of zstd data."""
 _LONG: Final = 1024
-"""Replies from so many bytes on are compressed."""
+"""Replies of this many bytes or more are compressed."""
 
 
 class StoredReply(NamedTuple):
-    """What a look-up needs of a record: the reply as it came, the seconds that it took, and when it was stored."""
+    """The parts of a record for a look-up: the reply as it came, its seconds, and when it was stored."""
 
     raw: bytes
     seconds: float | None
@@ -39,7 +38,7 @@ class StoredReply(NamedTuple):
 
 
 def looked_up(value: bytes, key: str) -> StoredReply:
-    """Return the reply that is stored for a request."""
+    """Return the stored reply to a request."""
     if value.startswith(_TEXT):
         record = Record.parse(value)
         if record.key != key or record.reply is None:
@@ -66,7 +65,7 @@ def member(text: str, name: str) -> Any:
 # Not frozen, as `Request` is not.
 @dataclass(slots=True)
 class Record:
-    """Everything that is stored about one request; a value that is not changed.
+    """Everything that is stored about one request. Never modified.
 
     Attributes:
         key: the identity.
@@ -77,8 +76,8 @@ class Record:
         reply: the raw reply, as it came; None while the request waits in a batch file.
         usage: (prompt, completion) tokens, if the server reported them.
         time: when it was stored, seconds since 1970.
-        seconds: from sending the request to having the reply; None where that is not known (a batch file, a reply
-            stored by judgekit 0.1).
+        seconds: from sending the request to having the reply; None if unknown (a batch file, or a reply stored by
+            judgekit 0.1).
     """
 
     key: str
@@ -92,7 +91,7 @@ class Record:
     seconds: float | None = None
 
     def text(self) -> str:
-        """Return the record as JSON text, a line: the attributes, a version and the reply's CRC-32."""
+        """Return the record as a line of JSON: the attributes, a version and the reply's CRC-32."""
         row = {
             "version": _TEXT_VERSION,
             "key": self.key,
@@ -109,7 +108,7 @@ class Record:
         return orjson.dumps(row).decode()
 
     def stored(self) -> bytes:
-        """Return the record as it is stored; see the module's docstring. The checksum is of the key and the reply."""
+        """Return the record as stored; see the module's docstring. The checksum covers the key and the reply."""
         reply = (self.reply or "").encode()
         first = {
             "version": _VERSION,
@@ -125,7 +124,7 @@ class Record:
 
     @classmethod
     def parse(cls, value: str | bytes) -> Record:
-        """Read what is stored, or JSON text."""
+        """Read a stored record, or JSON text."""
         try:
             if isinstance(value, str) or value.startswith(_TEXT):
                 row, mark, known = orjson.loads(value), 0, _TEXT_VERSION
@@ -151,7 +150,7 @@ class Record:
 
 
 class _Zstd(local):
-    """Compresses and unpacks in one thread; higher levels take longer and save nothing worth it."""
+    """Compresses and unpacks in one thread; higher levels take longer and save little."""
 
     def __init__(self) -> None:
         self.compress = ZstdCompressor(level=1).compress
@@ -166,7 +165,7 @@ def _decompressed(data: bytes) -> bytes:
 
 
 def _reply(kept: bytes) -> bytes:
-    """Return a reply as it came. Text is UTF-8, so that none begins as what zstd compressed."""
+    """Return a reply as it came. UTF-8 text never begins like zstd data."""
     if not kept.startswith(_ZSTD):
         return kept
     try:
@@ -176,7 +175,7 @@ def _reply(kept: bytes) -> bytes:
 
 
 def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:
-    """Return the attributes of a stored record, version and checksum, and what the checksum begins with."""
+    """Return the attributes of a stored record, with version and checksum, and the checksum's initial value."""
     end = value.find(b"\n") + 1
     row = orjson.loads(value[:end])
     stop = end + (row["reply"] or 0)

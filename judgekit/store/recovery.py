@@ -1,10 +1,9 @@
-"""Reads what SQLite still reads of damaged files.
+"""Recovers the rows of damaged files with SQLite.
 
-It reads a copy, in which the images of the log stand in their places, whatever their checksums, under a new head of the
-file. SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. If rows are
-missing then, each page that holds rows is called a table of its own, which SQLite reads.
-
-Nothing is believed unseen: the caller checks each record, which holds its own identity and checksum.
+It reads a copy with a new head, and with the log's pages in their places, whatever their checksums. SQLite finds a row
+through other pages, so an unreadable page hides all rows below it. If rows are still missing, each page of rows is
+presented to SQLite as a table of its own. Nothing is trusted: the caller checks each record by its identity and
+checksum.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import BinaryIO, Final
 from judgekit.store.log import is_foreign, read_log
 from judgekit.store.rows import ERRORS, connect
 
-# Bytes of the smallest row: a damaged number of rows that no file of this size can hold is not believed.
+# Bytes of the smallest row: a damaged count of more rows than the file can hold is ignored.
 _LEAST: Final = 64
 
 _ROWS: Final = (
@@ -29,7 +28,7 @@ _ROWS: Final = (
 
 
 def rows_counted(connection: sqlite3.Connection, size: int) -> int | None:
-    """Return how many rows diskcache counted in a file of so many bytes; None if that cannot be read."""
+    """Return diskcache's count of rows in a file of a given size; None if it cannot be read."""
     with suppress(*ERRORS, TypeError):
         (counted,) = connection.execute("SELECT value FROM Settings NOT INDEXED WHERE key = 'count'").fetchone()
         if isinstance(counted, int) and 0 <= counted <= size // _LEAST:
@@ -38,7 +37,7 @@ def rows_counted(connection: sqlite3.Connection, size: int) -> int | None:
 
 
 def rows_of_table(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (key, stored bytes) of the rows up to what is damaged, from both ends."""
+    """Yield (key, stored bytes) of the rows up to the damage, from both ends."""
     for order in ("ASC", "DESC"):
         before: int | None = None
         try:
@@ -59,7 +58,7 @@ _SIZES: Final = (8192, 4096)
 _HEAD: Final = 100
 _PAGE_COUNT: Final = slice(28, 32)
 _WITH_ROWS: Final = 0x0D
-"""How a page begins that holds rows of a table."""
+"""The beginning of a page with rows of a table."""
 
 _TABLE: Final = (
     "CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, key, raw, store_time, expire_time, access_time, access_count, tag,"
@@ -69,7 +68,7 @@ _TABLE: Final = (
 
 
 def page_sizes(database: Path) -> list[int]:
-    """Return the sizes that the pages of a damaged file may have, the likeliest first."""
+    """Return the possible page sizes of a damaged file, likeliest first."""
     sizes = [log.page_size] if (log := read_log(database)) else []
     with database.open("rb") as stream:
         head = stream.read(_HEAD)
@@ -79,7 +78,7 @@ def page_sizes(database: Path) -> list[int]:
 
 
 def lay_out(database: Path, copy: Path, page_size: int) -> None:
-    """Write a copy of a damaged file with the images of its log in their places, and the older ones behind them."""
+    """Write a copy of a damaged file with its log's pages in their places, and older images after them."""
     head = _first_page(copy, page_size)[:_HEAD]
     shutil.copyfile(database, copy)
     log = read_log(database, page_size)
@@ -107,7 +106,7 @@ def lay_out(database: Path, copy: Path, page_size: int) -> None:
 
 
 def rows_of_pages(copy: Path, page_size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (key, stored bytes) of every row on any page of a copy, which this changes."""
+    """Yield (key, stored bytes) of every row on any page of a copy; this modifies the copy."""
     first = _first_page(copy.with_name(f"{copy.name}-first"), page_size)
     with copy.open("r+b") as pages:
         count = pages.seek(0, 2) // page_size
@@ -125,7 +124,7 @@ def rows_of_pages(copy: Path, page_size: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _first_page(file: Path, page_size: int) -> bytes:
-    """Return the first page of a database with diskcache's table alone; SQLite then takes its length from the file."""
+    """Return the first page of a database with only diskcache's table; SQLite then gets the length from the file."""
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA page_size = {page_size}")
@@ -137,7 +136,7 @@ def _first_page(file: Path, page_size: int) -> bytes:
 
 
 def _page(pages: BinaryIO, number: int, page_size: int) -> bytes:
-    """Return a page; behind the end of the file an empty one."""
+    """Return a page; beyond the end of the file an empty one."""
     pages.seek((number - 1) * page_size)
     return pages.read(page_size).ljust(page_size, b"\0")
 

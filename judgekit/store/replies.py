@@ -1,18 +1,15 @@
-"""The store: a map from the identity of a request to the raw reply, in a file of diskcache's.
+"""The store: a map from the identity of a request to its raw reply, in a diskcache file.
 
-A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
-(SQLite's ``synchronous=NORMAL``), and the file is whole.
+After `Store.put_many` returns, a killed process loses nothing. A power cut may cost the last seconds (SQLite's
+``synchronous=NORMAL``), but the file stays intact. The number of rows ever stored is noted beside the file, so that a
+loss is reported before anything is paid again (see `judgekit.store.tally`).
 
-How many rows were ever stored is noted beside the file, so that a loss is told before anything is paid again (see
-`judgekit.store.tally`).
+New folders and files are private to their owner (0700 and 0600), since they hold prompts with passages; later changes
+by the user stay.
 
-A folder and files that are made here are for their owner alone (0700 and 0600), as they hold prompts with passages; a
-user who opens them to a group later finds them left as they are.
-
-Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
-again, and a damaged file is moved aside and the rows that can be read are saved (see `judgekit.store.recovery`). While
-that is done the file lies in a folder of another name, so that a recovery that was interrupted is finished by the next
-process.
+Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is requested again,
+and a damaged file is moved aside and its readable rows are saved (see `judgekit.store.recovery`). Meanwhile the file
+lies in a folder with another name, so that the next process finishes an interrupted recovery.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ def has_store(path: str | Path) -> bool:
 
 
 def default_store_path() -> Path:
-    """Return where the store lies unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache folder."""
+    """Return the store's default folder: ``$JUDGEKIT_CACHE``, else the platform's cache folder."""
     return cache_folder()
 
 
@@ -58,7 +55,7 @@ _UNFINISHED: Final = "recovering-"
 _ASIDE: Final = "damaged-"
 _COPY: Final = "copy-"
 _PART: Final = 512
-"""Rows that are looked up or stored at once."""
+"""Number of rows looked up or stored at once."""
 
 T = TypeVar("T")
 
@@ -69,13 +66,13 @@ class Store:
     Attributes:
         path: the folder.
         readonly: whether it was opened for reading only.
-        counted: whether it was noted how many rows were stored, so that a loss would have been noticed.
+        counted: whether the number of stored rows was noted, so that a loss would be noticed.
     """
 
     def __init__(
         self, path: str | Path, *, readonly: bool = False, note: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Open the store in a folder, which is created if it is not there."""
+        """Open the store in a folder; create the folder if needed."""
         self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
         self._note = note
@@ -123,12 +120,12 @@ class Store:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Let no other process open the store, or save its rows, meanwhile."""
+        """Keep other processes from opening the store or saving its rows meanwhile."""
         if self.readonly or self._is_alone:
             yield
             return
         with ExitStack() as held:
-            # Who may not lock may not write either, or shares the store: that is told where it is opened.
+            # Without permission to lock, the store is read-only or shared, which is reported on opening.
             with suppress(OSError, *ERRORS):
                 held.enter_context(closing(lock(self._database)))
             self._is_alone = True
@@ -147,7 +144,7 @@ class Store:
                 )
 
     def _compare(self, noted: tally.Tally | None) -> bool:
-        """Tell the user if rows are gone that were stored; return whether they are."""
+        """Tell the user if stored rows are lost; return whether they are."""
         now = self._rows.tally()
         self.counted = False
         if noted is None or now is None or noted.store != now.store:
@@ -163,7 +160,7 @@ class Store:
         return True
 
     def _note_tally(self) -> None:
-        """Note how many rows are stored, while nobody else writes."""
+        """Note the number of stored rows, while nobody else writes."""
         with self._lock, suppress(*ERRORS), self._rows.locked():
             now = self._rows.tally()
             if now is not None:
@@ -193,7 +190,7 @@ class Store:
         return rows
 
     def _guarded(self, action: Callable[[], T]) -> T:
-        """Run an action on the files; repair damage once, and turn errors of SQLite and the system into sentences."""
+        """Run an action on the files; repair damage once, and report errors of SQLite and the system as sentences."""
         for attempt in (1, 2):
             try:
                 return action()
@@ -234,7 +231,7 @@ class Store:
                 self._guarded(self._open)
 
     def _moved(self) -> bool:
-        """Whether another file, or none, lies where this one was opened."""
+        """Whether another file, or none, is now in the place of the opened one."""
         if self.readonly:
             return False
         try:
@@ -243,7 +240,7 @@ class Store:
             return True
 
     def recover(self, reason: str) -> None:
-        """Move the files aside, and begin a new store with their whole rows."""
+        """Move the files aside, and begin a new store with their intact rows."""
         if self.readonly:
             raise self._damaged(reason)
         with self._alone():
@@ -258,10 +255,10 @@ class Store:
     def _move_aside(self) -> None:
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
-        # SQLite deletes the log when it closes the file, whether or not it could read it.
+        # SQLite deletes the log on closing the file, even if it could not read it.
         with suppress(FileNotFoundError):
             shutil.copyfile(f"{self._database}{log.END}", folder / f"{self._database.name}{log.END}")
-        # Closed before it is moved, since SQLite looks for the log of a file under the name that it was opened by.
+        # Closed before moving, since SQLite looks for the log under the file's old name.
         self._opened.close()
         for end in ("", log.END, "-shm", tally.END):
             name = f"{self._database.name}{end}"
@@ -269,7 +266,7 @@ class Store:
                 (self.path / name).rename(folder / name)
 
     def _save_rows(self, folder: Path) -> None:
-        """Store the whole rows of a damaged file, and tell the user how many were saved and lost."""
+        """Store the intact rows of a damaged file, and tell the user how many were saved and lost."""
         aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
         saved: set[str] = set()
         try:
@@ -289,7 +286,7 @@ class Store:
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
 
     def _copy_rows(self, damaged: Path, saved: set[str]) -> int | None:
-        """Store the whole rows of a damaged file and add their names to ``saved``; return how many it held."""
+        """Store the intact rows of a damaged file and add their names to ``saved``; return its number of rows."""
         noted = tally.noted(damaged)
         counts = [] if noted is None else [noted.rows]
         for page_size in page_sizes(damaged):
@@ -309,7 +306,7 @@ class Store:
         return max(counts, default=None)
 
     def _save(self, rows: Iterator[tuple[bytes, bytes]], saved: set[str]) -> None:
-        """Store those rows that are whole, and add their names to those that are saved."""
+        """Store the intact rows, and add their names to the saved ones."""
         while part := list(islice(rows, _PART)):
             values = _whole_rows(part, saved)
             self._add(values)
@@ -348,7 +345,7 @@ class Store:
 
     def put_many(self, records: Sequence[Record]) -> dict[str, Reply]:
         """Store records in one transaction: all of them are there when it returns."""
-        # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
+        # An existing reply stays, so that all users of a shared store continue with the same one.
         named = {_name(record): record for record in records}
         values = {name: record.stored() for name, record in named.items()}
         present = self._add(values)
@@ -361,11 +358,11 @@ class Store:
         return earlier
 
     def put_waiting(self, records: Sequence[Record]) -> None:
-        """Store requests that wait for a batch's replies, in the place of what waited before."""
+        """Store requests that wait for a batch's replies, replacing earlier ones."""
         self._replace({_name(record): record.stored() for record in records})
 
     def _add(self, values: Mapping[str, bytes | str]) -> list[str]:
-        """Store values; return the names of those that were there already and stay."""
+        """Store values; return the names of existing ones, which stay."""
         present = self.written(lambda _: [name for name, value in values.items() if not self._cache.add(name, value)])
         if len(present) < len(values):
             self._note_tally()
@@ -384,7 +381,7 @@ class Store:
         return self.records(keys, _WAITING)
 
     def records(self, keys: Sequence[str], before: str = "") -> dict[str, Record]:
-        """Return the whole records of these requests; ``before`` stands before the keys of those that wait."""
+        """Return the intact records of these requests; ``before`` is the prefix of waiting ones."""
         records = {}
         for name, value in self._select([before + key for key in keys]):
             try:
@@ -403,7 +400,7 @@ class Store:
         self._note_tally()
 
     def compact(self) -> None:
-        """Rewrite the file: traces of what was deleted would be left in it and in its log."""
+        """Rewrite the file and its log, which would keep traces of deleted rows."""
         self._read(Rows.compact)
 
     def note_submission(self, name: str, text: str) -> None:
@@ -419,7 +416,7 @@ class Store:
         return self._read(lambda rows: rows.values_of(_SUBMITTED))
 
     def texts(self, *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
-        """Yield (key, stored bytes) of the replies, or of what waits for one, in the order of their keys."""
+        """Yield (key, stored bytes) of the replies, or of waiting requests, ordered by key."""
         before = _WAITING if waiting else ""
         first = before.encode()
         last = first + b"\xff" * 65
@@ -434,7 +431,7 @@ class Store:
                 first = key + b"\0"  # sorts behind that key and before all others
 
     def count(self, *, waiting: bool = False) -> int:
-        """Return the number of replies, or of records that wait for one."""
+        """Return the number of replies, or of waiting requests."""
         return self._read(lambda rows: rows.count(waiting=waiting))
 
     def check(self) -> str:
@@ -461,7 +458,7 @@ class Store:
                     self._follow()
                     with self._cache.transact():
                         result = work(self._rows)
-                    # Whoever moved the file aside meanwhile may have read it before this was in it.
+                    # A process that moved the file aside meanwhile may have read it before this write.
                     if not self._moved():
                         return result
 
@@ -478,7 +475,7 @@ def _name(record: Record) -> str:
 
 
 def _whole_rows(rows: Iterable[tuple[bytes, bytes]], saved: Collection[str]) -> dict[str, bytes | str]:
-    """Return those rows of a damaged file that are whole and not saved yet, by name."""
+    """Return the intact rows of a damaged file that are not saved yet, by name."""
     whole: dict[str, bytes | str] = {}
     for key, value in rows:
         with suppress(ValueError):

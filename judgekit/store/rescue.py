@@ -1,7 +1,7 @@
-"""The store as a session uses it: no reply that was paid for is lost if the store fails, a full disk included.
+"""A session's store: no paid reply is lost if the store fails, even on a full disk.
 
-What the store does not take is written to a file beside it, which the next session imports. So that there is room for
-it on a full disk, some is reserved beforehand.
+Replies that cannot be stored go to a file beside the store, which the next session imports. Space for it is reserved
+beforehand.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from judgekit.store.replies import Store, default_store_path
 from judgekit.wire.types import Endpoint, Reply
 
 _SPARE: Final = 2**20
-"""Bytes: more than the replies take that are in flight at once, unless many are long."""
+"""Bytes: enough for the replies in flight, unless many are long."""
 
 _RESCUED: Final = "rescued-"
 
 
 class SessionStore:
-    """Where one session keeps its replies: a store, or without one a folder that is deleted at the end.
+    """The replies of one session: in a store, or in a temporary folder.
 
     Attributes:
         replies: the store.
     """
 
     def __init__(self, path: str | Path | Store | None, note: Callable[[str], None]) -> None:
-        """Open the store in a folder, or use one that is open; import what an earlier session could not store."""
+        """Open the store in a folder, or use an open one; import replies that an earlier session could not store."""
         self._note = note
         self._opened = ExitStack()
         if path is None:
@@ -49,7 +49,7 @@ class SessionStore:
         self._spare = _reserve(self.replies.path)
 
     def keep(self, records: Sequence[Record]) -> dict[str, Reply]:
-        """Store records; return earlier replies, which stay. If the store fails, write the records beside it."""
+        """Store records; return existing replies, which stay. If the store fails, write the records beside it."""
         if not records:
             return {}
         try:
@@ -64,7 +64,7 @@ class SessionStore:
         return holds(self.replies, endpoint.identity, endpoint.model)
 
     def close(self) -> None:
-        """Close the store; what was kept for this session only is deleted."""
+        """Close the store; a temporary one is deleted."""
         self._free_spare()
         self._opened.close()
 
@@ -75,7 +75,7 @@ class SessionStore:
 
 
 def _reserve(folder: Path) -> BinaryIO | None:
-    """Reserve room on the disk of a store in an unnamed file, for paid replies that come when it is full."""
+    """Reserve space on a store's disk with an unnamed file, for paid replies that arrive when the disk is full."""
     with suppress(OSError), ExitStack() as opened:
         spare = opened.enter_context(tempfile.TemporaryFile(dir=folder))
         spare.write(bytes(min(_SPARE, shutil.disk_usage(folder).free // 4)))
@@ -86,7 +86,7 @@ def _reserve(folder: Path) -> BinaryIO | None:
 
 
 def rescue(store: Store, records: Sequence[Record]) -> str:
-    """Write paid replies that a store does not take to a file that the next session imports; say where it is."""
+    """Write paid replies that cannot be stored to a file for the next session; return its place."""
     lines: list[bytes] = []
     for record in records:
         with suppress(ValueError):  # half of a surrogate pair, which nothing can be written of
@@ -107,7 +107,7 @@ def rescue(store: Store, records: Sequence[Record]) -> str:
 
 
 def _write_for_owner(file: Path, lines: Sequence[bytes]) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, completely or not at all."""
     opened = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with open(opened, "wb") as stream:
@@ -125,6 +125,6 @@ def _rescued_files(store: Store) -> list[Path]:
 
 
 def _folders(store: Store) -> tuple[Path, Path]:
-    """Return where rescued replies lie: in the store's folder, or beside the usual store if that takes no file."""
+    """Return the folder of rescued replies: the store's, or that of the default store if it is not writable."""
     name = sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
     return store.path, default_store_path() / "rescued" / name

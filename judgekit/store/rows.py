@@ -1,13 +1,11 @@
 """The database of a store: diskcache's tables with texts and bytes only, and all SQL of ours on them.
 
 `TextCache` is `diskcache.Cache`: it makes the tables, adds, replaces and deletes rows, and carries out transactions.
-What it does one row at a time, or not at all, is SQL in `Rows`: looking up many rows, walking through them in order,
-rewriting the file, and reading a file without writing to it (a `Cache` writes whenever it opens one).
-
-Whoever can write into a store's folder can put anything into its tables. diskcache would unpickle rows, open and delete
-the files that rows name, and take any setting as an attribute of itself (GHSA-w8v5-vhqr-4h9v). `TextDisk` refuses every
-row that is not a text or bytes inside of the database, and a setting that is not ours is refused before diskcache reads
-it.
+SQL in `Rows` does the rest: looking up many rows, walking through them in order, rewriting the file, and reading a file
+without writing to it (a `Cache` writes whenever it opens one). Anybody with write access to a store's folder can put
+anything into its tables. diskcache would unpickle rows, open and delete files named in rows, and set any attribute from
+its settings (GHSA-w8v5-vhqr-4h9v). `TextDisk` refuses every row that is not text or bytes inside of the database, and
+foreign settings are refused before diskcache reads them.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ SETTINGS: Final[dict[str, Any]] = {
 """diskcache's settings, all of them, so that none is taken from a file."""
 
 _KNOWN: Final = (*SETTINGS, *diskcache.core.METADATA)
-# Rows of a kilobyte or two leave a third of SQLite's usual pages (4 KB) empty; larger ones are slower to write, since
-# a new row changes a page of the index wherever its key happens to stand.
+# Rows of a kilobyte or two leave a third of SQLite's usual pages (4 KB) empty; larger pages are slower to write, since
+# each new row changes a random page of the index.
 _PAGE: Final = 8192
 
 _LOCK: Final = "-lock"
@@ -54,10 +52,10 @@ _LOCK_S: Final = 1800.0
 """Seconds that another process may take to save the rows of a damaged store."""
 
 _NEW_PAGES: Final = 16
-"""More than a store has in which nothing is stored yet."""
+"""More pages than an empty store has."""
 
 _IN: Final = 512
-"""Rows that one query returns."""
+"""Number of rows that one query returns."""
 
 # Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it.
 _VALUE: Final = "CAST(value AS BLOB)"
@@ -74,13 +72,13 @@ _FOREIGN_SETTINGS: Final = (
     "SELECT count(*) FROM Settings NOT INDEXED WHERE typeof(key) != 'text' OR key NOT IN"
     f" ({', '.join('?' * len(_KNOWN))})"
 )
-# What the index lacks of the rows that diskcache counted is never found, and SQLite does not notice.
+# Rows missing from the index are never found, and SQLite does not notice.
 _MISCOUNTED: Final = (
     "SELECT 1 FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'"
     " AND value != (SELECT count(key) FROM Cache INDEXED BY Cache_key_raw)"
 )
 
-# A damaged index may hold what is no key. To look for it takes two seconds for a million rows, so it is done once.
+# A damaged index may hold invalid keys. Looking for them takes two seconds for a million rows, so it is done once.
 _MISSPELLED: Final = (
     "SELECT 1 FROM Cache INDEXED BY Cache_key_raw WHERE length(key) = 64 AND key GLOB '*[^0-9a-f]*' LIMIT 1"
 )
@@ -96,7 +94,7 @@ _REMOVED: Final = (
 )
 
 _TABLES: Final = {"Cache", "Settings", "Claimed", "Removed"}
-# What diskcache's triggers and ours do: they count. Any other one could drop what is stored.
+# diskcache's triggers and ours only count. Any other trigger could delete replies.
 _COUNTING: Final = re.compile(
     r"CREATE TRIGGER \w+ AFTER (INSERT|UPDATE|DELETE) ON Cache FOR EACH ROW BEGIN UPDATE"
     r' (Settings SET value = value[-+ .\w]* WHERE key = "(count|size)"|Removed SET rows = rows \+ 1); END'
@@ -105,21 +103,21 @@ _STORED: Final = (
     "SELECT (SELECT value FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'),"
     " (SELECT sum(rows) FROM Removed)"
 )
-# In a file that SQLite shrinks by itself, as judgekit 0.1 made it, the second page is a map. A changed byte of the head
-# makes SQLite write that map over the table that stands there.
+# In a file with auto-vacuum, as judgekit 0.1 made it, the second page is a map. A changed byte of the head makes SQLite
+# write such a map over the table there.
 _ROOT_ON_MAP: Final = "SELECT 1 FROM sqlite_master WHERE rootpage = 2"
 
-# A file of diskcache's that holds rows, but none of a store's.
+# A diskcache file with rows, but none of a store.
 _OTHER_ROWS: Final = (
     "SELECT 1 FROM Cache WHERE NOT EXISTS (SELECT 1 FROM Cache WHERE raw = 1 AND"
     " (length(CAST(key AS BLOB)) >= 64 OR key GLOB 'submitted:*')) LIMIT 1"
 )
 
 ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
-"""The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
+"""The last if SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
 
 _DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
-"""What SQLite says of damaged files."""
+"""SQLite's messages about damaged files."""
 
 
 class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
@@ -150,7 +148,7 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         return value
 
     def remove(self, file_path: str) -> None:
-        """Delete nothing: rows of ours have no files, so that a name in a row is somebody's who wants it deleted."""
+        """Delete nothing: our rows have no files, so a file name in a row is an attack."""
 
 
 class TextCache(diskcache.Cache):  # type: ignore[misc]
@@ -167,7 +165,7 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
         except sqlite3.OperationalError as problem:
-            # A byte of the head forbids SQLite to write what the system lets it write.
+            # A byte of the head makes SQLite treat a writable file as read-only.
             if "readonly" in str(problem) and os.access(folder / diskcache.core.DBNAME, os.W_OK):
                 raise sqlite3.DatabaseError("the beginning of its file is malformed") from None
             raise
@@ -180,21 +178,21 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]
         """Add a row; return False if there is one, which stays."""
         try:
             return bool(super().add(key, value))
-        except TypeError as problem:  # the row that is there ends at a time that is none
+        except TypeError as problem:  # the existing row has an invalid expiry time
             raise sqlite3.DatabaseError(f"a row is malformed: {problem}") from None
 
 
 class Rows:
-    """Reads and looks after the rows of a database by SQL of ours."""
+    """Reads and maintains the rows of a database with our own SQL."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Use a connection, which whoever opened it closes."""
+        """Use a connection, which its opener closes."""
         self.connection = connection
         self._sql = connection.execute
         self._number = 0
 
     def values(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
-        """Return (key, value) of those of up to 512 rows that are there."""
+        """Return (key, value) of the existing ones among up to 512 rows."""
         marks = ",".join("?" * len(names))
         query = f"SELECT key, {_IF_OURS} FROM Cache WHERE key IN ({marks}) AND raw = 1"
         return self._sql(query, names).fetchall()
@@ -208,16 +206,16 @@ class Rows:
         return self._sql(query, (first, last)).fetchall()
 
     def values_of(self, prefix: str) -> list[bytes]:
-        """Return the values of all rows whose key starts so, in the order of their keys."""
+        """Return the values of all rows with a key prefix, ordered by key."""
         query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? AND {OURS} ORDER BY key"
         return [value for (value,) in self._sql(query, (prefix, prefix + "~"))]
 
     def count(self, *, waiting: bool = False) -> int:
-        """Return how many replies there are, or records that wait for one."""
+        """Return the number of replies, or of waiting requests."""
         return int(self._sql(f"SELECT count(*) FROM Cache WHERE {_WAITING if waiting else _REPLIES}").fetchone()[0])
 
     def delete(self, names: Iterable[bytes]) -> None:
-        """Delete rows, also those whose key is not UTF-8, which `Cache.delete` could not name."""
+        """Delete rows, even those whose key is not UTF-8, which `Cache.delete` cannot name."""
         query = "DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1"
         self.connection.executemany(query, [(name,) for name in names])
 
@@ -249,7 +247,7 @@ class Rows:
             raise sqlite3.DatabaseError("settings in it are not judgekit's, so they are malformed")
 
     def is_of_another_program(self) -> bool:
-        """Whether this is a whole database, but no store."""
+        """Whether this is an intact database, but not a store."""
         names = [str(name) for (name,) in self._sql("SELECT name FROM sqlite_master")]
         if "Cache" in names and "Settings" in names:
             return not self.number() and bool(self._sql(_OTHER_ROWS).fetchone())
@@ -261,7 +259,7 @@ class Rows:
         return self._number
 
     def prepare(self) -> None:
-        """Give the file a number and count what is deleted; what judgekit 0.3 made has neither."""
+        """Give the file a number and count deleted rows; files of judgekit 0.3 have neither."""
         names = {name for (name,) in self._sql("SELECT name FROM sqlite_master")}
         if self.number() and "Removed_rows" in names:
             return
@@ -273,13 +271,13 @@ class Rows:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let nobody else write meanwhile."""
+        """Keep others from writing meanwhile."""
         self._sql("BEGIN IMMEDIATE")
         with self.connection:
             yield
 
     def tally(self) -> Tally | None:
-        """Return how many rows are there and were deleted; None if the file does not say."""
+        """Return the numbers of present and deleted rows; None if unknown."""
         try:
             rows, removed = self._sql(_STORED).fetchone()
         except sqlite3.OperationalError:  # judgekit 0.3 made it and has no table for them
@@ -295,7 +293,7 @@ class Rows:
             raise sqlite3.DatabaseError("its index is malformed")
 
     def refuse_misspelled(self) -> None:
-        """Raise an error if the index holds what is no key."""
+        """Raise an error if the index holds an invalid key."""
         if self._sql(_MISSPELLED).fetchone():
             raise sqlite3.DatabaseError("its index is malformed")
 
@@ -309,7 +307,7 @@ class Rows:
         return self._sql("SELECT process, time, keys FROM Claimed WHERE process <> ?", (process,)).fetchall()
 
     def claim(self, process: str, keys: Collection[str], now: float) -> None:
-        """Note what a process asks; that replaces what it claimed before."""
+        """Set the claims of a process, replacing earlier ones."""
         self._sql(_CLAIMED)
         self._sql("REPLACE INTO Claimed VALUES (?, ?, ?)", (process, now, " ".join(keys)))
 
@@ -325,7 +323,7 @@ def connect(database: Path, mode: str) -> sqlite3.Connection:
 
 
 def make_file(database: Path) -> None:
-    """Make an empty database for its owner alone, if there is none; SQLite gives its log the rights of the file."""
+    """Make an empty private database, if there is none; SQLite gives its log the file's permissions."""
     if database.exists():
         return
     new = database.with_name(f"new-{uuid4().hex}")  # is renamed, so that an empty file is never that of a new store
@@ -342,7 +340,7 @@ def make_file(database: Path) -> None:
 
 
 def lock(database: Path) -> sqlite3.Connection:
-    """Return a connection that locks a file of its own beside the database until it is closed, or its process ends."""
+    """Return a connection that locks a separate file beside the database until it is closed, or its process ends."""
     path = Path(f"{database}{_LOCK}")
     if not path.exists():  # closing a file gives up the locks that this process has on it
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -364,7 +362,7 @@ def _new_number() -> int:
 
 
 def _is_foreign(kind: object, name: object, statement: object) -> bool:
-    """Whether an entry of a list of tables is neither ours, diskcache's nor SQLite's own."""
+    """Whether an entry in the list of tables is foreign: not ours, diskcache's or SQLite's own."""
     if kind == "trigger":
         return not _COUNTING.fullmatch(str(statement))
     if kind == "index":
@@ -373,13 +371,13 @@ def _is_foreign(kind: object, name: object, statement: object) -> bool:
 
 
 def said(problem: Exception) -> str:
-    """Return what SQLite said, which diskcache hides behind a timeout or the rollback that follows a full disk."""
+    """Return SQLite's message, which diskcache hides behind a timeout or the rollback after a full disk."""
     if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
         problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
-    # What SQLite says of a text that is not UTF-8 quotes that text.
+    # SQLite's message about a text that is not UTF-8 quotes that text.
     return "it holds text that is not UTF-8" if "UTF-8" in str(problem).upper() else str(problem)
 
 
 def is_damage(text: str) -> bool:
-    """Return whether SQLite speaks of a damaged file."""
+    """Return whether SQLite's message is about a damaged file."""
     return any(word in text for word in _DAMAGE)

@@ -1,1 +1,1 @@
-"""What goes over the wire: endpoints, requests, replies, and what a response says."""
+"""Endpoints, requests, replies, and the reading of responses."""

@@ -1,4 +1,4 @@
-"""How an endpoint is reached: its address, the proxy on the way, and its key, which is never stored or shown."""
+"""Access to an endpoint: its address, its proxy, and its key, which is never stored or shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; no socket, no key."""
 
 _KINDS: Final = "api|access|account|auth|bearer|hf|id|private|refresh|sas|secret|security|session|shared|subscription"
-# What keys are called; not ``max_tokens`` or ``prompt_cache_key``, which many send as parameters.
+# Names of keys; not ``max_tokens`` or ``prompt_cache_key``, which are common parameters.
 _KEY_NAME: Final = re.compile(
     rf"^(key|token)$|({_KINDS})[-_. ]?(key|token)$"
     r"|(^|[-_. ])(auth|authorization|bearer|credentials?|passw(or)?d|pwd|secret|sig|signature)$",
@@ -34,13 +34,13 @@ _KEY_VALUE: Final = re.compile(r"[A-Za-z0-9]{20}")
 
 _FROM_ENV: Final = "env:"
 _METADATA: Final = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
-"""The names that clouds give to their link-local address of credentials."""
+"""Names of the link-local addresses at which clouds give out credentials."""
 _OUR_HEADERS: Final = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding"})
 _INSTEAD: Final = "put the key in an environment variable and name that as api_key_env"
 
 
 def address_problem(base_url: str) -> str | None:
-    """Return why no request could be sent to an address, or why it must not be kept; what may be a key is not shown."""
+    """Return why an address cannot be used, or must not be stored; possible keys are not shown."""
     parts = _split(base_url)
     if "@" in (base_url if parts is None else parts.netloc):
         return f"base_url holds a password, and base_url is stored and shown: {_INSTEAD}"
@@ -57,7 +57,7 @@ def address_problem(base_url: str) -> str | None:
 
 
 def origin(base_url: str) -> str:
-    """Return whom an address is of: its scheme, host and port; nothing of what is no address."""
+    """Return an address's scheme, host and port; "" for anything else."""
     parts = _split(base_url)
     if parts is None:
         return ""
@@ -70,7 +70,7 @@ def origin(base_url: str) -> str:
 
 
 def is_local(base_url: str) -> bool:
-    """Return whether an address is of this machine."""
+    """Return whether an address belongs to this machine."""
     return _reached_directly((urlsplit(base_url).hostname or "").rstrip("."), "")
 
 
@@ -87,14 +87,14 @@ def variables_of(api_key_env: object, headers: object) -> list[str]:
 
 
 def variable_problem(name: str) -> str | None:
-    """Return why a text is not the name of a variable that holds a key, without showing what may be the key itself."""
+    """Return why a text is not the name of a key's variable, without showing a possible key."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _KEY_VALUE.search(name):
         return None
     return "must be the NAME of an environment variable that holds the key; a key given here would be stored and shown"
 
 
 def key_among(params: Any) -> str | None:
-    """Return the name of a body parameter that is called as keys are, at any depth, or None."""
+    """Return the name of a body parameter that is named like a key, at any depth, or None."""
     if isinstance(params, dict):
         for name, value in params.items():
             if isinstance(value, str) and _KEY_NAME.search(name):
@@ -106,7 +106,7 @@ def key_among(params: Any) -> str | None:
 
 
 def header_problem(name: str, value: str) -> str | None:
-    """Return why a header of requests must not be set to a value; what may be a key is not shown."""
+    """Return why a header must not have a value; possible keys are not shown."""
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or name.lower() in _OUR_HEADERS:
         return "is not a header that can be set"
     if value.startswith(_FROM_ENV):
@@ -125,7 +125,7 @@ def url_below(base_url: str, path: str) -> str:
 
 
 def proxy_for(base_url: str) -> str | None:
-    """Return the address of the proxy that the environment names for an address, its password included, or None."""
+    """Return the environment's proxy for an address, including its password, or None."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").rstrip(".")
     proxies = getproxies()
@@ -152,7 +152,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a host is written as, 127.1 and 0x7f000001 included; None of a name."""
+    """Return a host's numeric address, also for 127.1 and 0x7f000001; None for a name."""
     try:
         address = ipaddress.ip_address(host if ":" in host else socket.inet_aton(host))
     except (OSError, ValueError):
@@ -161,7 +161,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _is_link_local(host: str) -> bool:
-    """Return whether a host is, or is the name of, an address at which clouds give out credentials."""
+    """Return whether a host is an address, or the name of one, at which clouds give out credentials."""
     address = _address(host.rstrip(".").partition("%")[0])
     if address is None:
         return host.rstrip(".").lower() in _METADATA
@@ -169,7 +169,7 @@ def _is_link_local(host: str) -> bool:
 
 
 def _reached_directly(host: str, no_proxy: str) -> bool:
-    """Say whether a host is this machine by any of its names, or in a network of ``NO_PROXY``, as ``10.0.0.0/8``."""
+    """Return whether a host is this machine, or in a network of ``NO_PROXY`` such as ``10.0.0.0/8``."""
     address = _address(host)
     if address is None:
         return host == "localhost" or host.endswith(".localhost")
@@ -192,7 +192,7 @@ def api_key(endpoint: Endpoint) -> str | None:
 
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers that an endpoint's requests have besides ours, by names in lower case."""
+    """Return the further headers of an endpoint's requests, by names in lower case."""
     headers: dict[str, str] = {}
     if endpoint.base_url == RECORDED_URL:
         return headers
@@ -204,7 +204,7 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
 
 
 def _variable(name: str, where: str, spaces: bool = True) -> str:
-    """Return what a variable holds; a key has no spaces."""
+    """Return the value of a variable; keys have no spaces."""
     value = os.environ.get(name, "").strip()
     if not value:
         raise ConfigError(f"the environment variable {name} is not set or empty", key=where)
@@ -225,10 +225,10 @@ def _as_json_spells(key: str) -> str:
 
 
 class Secret:
-    """Keys that are cut out of what a server says. It has no readable `repr`."""
+    """Removes keys from a server's texts. Its `repr` shows none."""
 
     def __init__(self, *keys: str | None) -> None:
-        """Guard ``keys``, but those that are None or too short to be a secret."""
+        """Guard ``keys``, except those that are None or too short to be secret."""
         self._keys = sorted({key for key in keys if key is not None and len(key) >= _LEAST}, key=len, reverse=True)
         self._bytes = [key.encode() for key in self._keys]
         self._escaped = re.compile("|".join(map(_as_json_spells, self._keys)).encode())
@@ -241,7 +241,7 @@ class Secret:
         for name, value in endpoint.headers.items():
             if value.startswith(_FROM_ENV):
                 secret = values.get(name.lower(), "")
-                # The part behind a scheme, as in "Bearer KEY", is a secret of its own.
+                # The part after a scheme, as in "Bearer KEY", is also a secret.
                 keys += [secret, secret.rpartition(" ")[2]]
         return cls(*keys)
 
@@ -255,8 +255,8 @@ class Secret:
         return text
 
     def cut_response(self, data: bytes) -> bytes:
-        """Return a response body without the keys, in whatever way JSON writes them; what was JSON stays JSON."""
-        # Done before anything is read of the body, so that what is live is what is stored.
+        """Return a response body without the keys, in any JSON spelling; JSON stays JSON."""
+        # Done before the body is read, so that live and stored replies are the same.
         plain = any(key in data for key in self._bytes)
         if not self._keys or not (plain or (b"\\" in data and self._escaped.search(data))):
             return data

@@ -1,8 +1,8 @@
 """The ways in which servers hold a model to a form: a list of words, a JSON schema, a regular expression, a grammar.
 
-Prompts state the first way that fits their form (`ReplyFormat.constraint`). Servers take different ones: vLLM all but
-a bare grammar, llama-server a schema and a grammar, SGLang a schema and a regular expression. What a server does not
-know it often ignores with 200, so that only replies show whether it holds.
+Prompts state the first way that fits their form (`ReplyFormat.constraint`). Servers support different ones: vLLM all
+except a bare grammar, llama-server a schema and a grammar, SGLang a schema and a regular expression. Servers often
+ignore unknown constraints with 200, so only replies show whether they work.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.types import CONSTRAINTS
 
 Kind = Literal["words", "object"]
-"""What a form is: one of a few words, or a JSON object with certain keys."""
+"""A form: one of a few words, or a JSON object with certain keys."""
 
-# What JSON allows between quotation marks, and between a key and its value.
+# JSON's characters between quotation marks, and between a key and its value.
 _STRING: Final = r'"\"" ([^"\\\x00-\x1f] | "\\" ["\\/bfnrt])* "\""'
 
 
@@ -38,18 +38,18 @@ class Way:
 
 
 def kind_of(constraint: Mapping[str, Any]) -> Kind:
-    """Return what a constraint holds a reply to."""
+    """Return the form that a constraint enforces."""
     return "words" if _words(constraint) else "object"
 
 
 def ways(constraint: Mapping[str, Any]) -> tuple[Way, ...]:
-    """Return the ways to state a constraint, the one that changes a reply least first."""
+    """Return the ways to state a constraint, the least intrusive first."""
     # Every request asks, and prompts have few forms.
     return _ways(canonical(constraint))
 
 
 _FREE = {"type": "text"}
-"""The ``response_format`` that holds a reply to no form, which is how a user asks for none."""
+"""The ``response_format`` without a form, with which a user turns constraints off."""
 
 
 def unconstrained(body: bytes) -> bytes:
@@ -77,7 +77,7 @@ def _ways(stated: bytes) -> tuple[Way, ...]:
 
 
 def obeys(text: str, constraint: Mapping[str, Any]) -> bool:
-    """Whether a whole reply has the form that a constraint states; a word may stand in quotation marks, as in JSON."""
+    """Whether a whole reply has a constraint's form; a word may be quoted, as in JSON."""
     text = text.strip()
     words = _words(constraint)
     if words:
@@ -90,7 +90,7 @@ def obeys(text: str, constraint: Mapping[str, Any]) -> bool:
 
 
 def leaves(text: str, constraint: Mapping[str, Any]) -> bool:
-    """Whether the beginning of a reply cannot go on to the form that a constraint states."""
+    """Whether a reply's beginning rules out a constraint's form."""
     begun = text.strip()
     words = _words(constraint)
     if words:
@@ -119,7 +119,7 @@ def _choice(values: Sequence[Any]) -> str:
 
 
 def _object_grammar(schema: Mapping[str, Any]) -> str:
-    """Return a flat schema as a grammar: its keys in their order, one blank after each colon and comma."""
+    """Return a flat schema as a grammar: its keys in order, with one blank after each colon and comma."""
     members: list[str] = []
     for key, declared in schema.get("properties", {}).items():
         if declared.get("type") == "boolean":

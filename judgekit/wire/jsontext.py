@@ -1,4 +1,4 @@
-"""JSON as judgekit writes it, one spelling for each value, and as servers write it, whatever is wrong with it."""
+"""JSON as judgekit writes it, with one spelling per value, and as servers write it, with all their mistakes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def canonical(value: Any) -> bytes:
 
 
 def canonical_text(text: str) -> bytes:
-    """Return the canonical JSON of a text without its quotes, as it stands inside of a longer one."""
+    """Return the canonical JSON of a text without its quotes, as part of a longer one."""
     try:
         return orjson.dumps(text)[1:-1]
     except TypeError:
@@ -44,11 +44,11 @@ def _strict(value: Any) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse what a server sent: also ``NaN`` and halves of surrogate pairs, but nothing that is nested without end."""
+    """Parse a server's JSON, including ``NaN`` and halves of surrogate pairs, but with limited nesting."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        # Python's own parser goes deeper from 3.13 on, to values that nothing can print or send.
+        # Python's own parser goes deeper from 3.13 on, to values that cannot be printed or sent.
         if "depth limit" in str(error):
             raise ValueError(_TOO_DEEP) from None
         return _parsed_slowly(text)
@@ -72,7 +72,7 @@ def _parsed_slowly(text: str | bytes) -> Any:
 
 
 def at(value: Any, *path: str | int) -> Any:
-    """Return what stands at a path of names and places in what a server sent, or None where nothing does."""
+    """Return the value at a path of names and positions in a server's JSON, or None."""
     try:
         for step in path:
             value = value[step]
@@ -82,7 +82,7 @@ def at(value: Any, *path: str | int) -> Any:
 
 
 def _number(digits: str) -> float:
-    """Return a whole number; one that is longer than Python reads is without end."""
+    """Return a whole number; one with too many digits for Python is infinite."""
     try:
         return int(digits)
     except ValueError:

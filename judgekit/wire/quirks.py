@@ -1,17 +1,17 @@
-"""What responses mean, and what is learned of odd servers.
+"""The meaning of responses, and what is learned about odd servers.
 
-`read_response` says what a response means: one pure function, so that every fault has a test without a server. The
-order of the questions matters: a 400 about the length of one prompt may also mention ``max_tokens``, and a 429 about an
-empty account will not heal by waiting.
+`read_response` interprets a response: one pure function, so that every fault can be tested without a server. The order
+of the questions matters: a 400 about the length of one prompt may also mention ``max_tokens``, and a 429 about an empty
+account will not heal by waiting.
 
-`ServerQuirks` holds what was learned of one model at one endpoint. A refusal that names a parameter of the body swaps
-``max_tokens`` and ``max_completion_tokens``, lowers its number to what the server allows, or drops the parameter; one
-that names the model's context limits the room for replies. That is remembered for the endpoint and model, told once and
-stored with each reply (the body really sent). The identity of a request does not change by it.
+`ServerQuirks` holds what was learned about one model at one endpoint. A refusal that names a parameter of the body
+swaps ``max_tokens`` and ``max_completion_tokens``, lowers its number to the server's limit, or drops the parameter; one
+that names the model's context limits the room for replies. This is remembered for the endpoint and model, reported once
+and stored with each reply (the body really sent). It does not change the identity of a request.
 
-A constraint is added here to what was asked for, so that it is no part of a request's identity. It is stated in the
-first way that the server neither refuses nor ignores (`judgekit.wire.constraints`); where there is none, what was asked
-for is sent alone. What a server that ignores it replies is read as it comes.
+Constraints are added here, so that they are not part of a request's identity. They are stated in the first way that the
+server neither refuses nor ignores (`judgekit.wire.constraints`), or not at all. Replies from a server that ignores them
+are read as they come.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from judgekit.wire.types import TooLargeError, chosen
 from judgekit.wire.usage import Tokens, tokens_used
 
 _FEW: Final = 16
-"""Bytes that are no text by their first ones, if they are so many."""
+"""The number of first bytes that decide whether data are text."""
 
-# How bytes begin that gzip or zlib packed; no JSON and no page begins so, whatever the headers say.
+# First bytes of gzip or zlib data; neither JSON nor a web page begins like this, whatever the headers say.
 _PACKED: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
-# OpenAI's newer models take no ``max_tokens``, most servers know nothing else. TEI's rerankers take ``texts``.
+# OpenAI's newer models refuse ``max_tokens``, most servers know nothing else. TEI's rerankers take ``texts``.
 _SWAP: Final = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
     "documents": "texts",
 }
 
-# Asked again, such replies would be paid for again.
+# Requested again, such replies would be paid for again.
 _BROTLI: Final = (
     "the reply is packed with brotli, which was not asked for and cannot be read; have the server, or the proxy in"
     " front of it, send gzip or plain text"
 )
 _EPOCH: Final = 1e9
-"""Seconds since 1970 in 2001: no server asks to wait so long."""
+"""Seconds since 1970 in 2001: no server asks for such a long wait."""
 _FEWEST: Final = 2
-"""A verdict's probability needs at least one alternative beside the token that was taken."""
+"""A verdict's probability needs at least one alternative to the chosen token."""
 
 # Without the first the second is an error of its own.
 _TOGETHER: Final = {"logprobs": ("logprobs", "top_logprobs")}
@@ -91,13 +91,13 @@ UNUSABLE: Final = "the server reported an error, or sent no usable reply"
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """It may work the next time.
+    """A temporary failure.
 
     Attributes:
-        reason: what was said.
-        kind: the reason in general, to be counted by.
-        after: the wait that was asked for, seconds.
-        usage: the tokens that were taken all the same.
+        reason: the server's words.
+        kind: the kind of reason, for counting.
+        after: the requested wait in seconds.
+        usage: the tokens that were used anyway.
     """
 
     reason: str
@@ -108,17 +108,17 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It will never work for this request; others may.
+    """A permanent failure of this request; others may work.
 
     Attributes:
-        reason: what was said.
-        status: what the request's unit gets.
-        plain: whether the server said that it is about this request (its length, its content); otherwise that is
-            only concluded from other requests having worked.
-        too_long: whether the prompt, or the prompt and the room for its reply, is too long.
-        value: whether a parameter's value is refused, as all requests of a labeler have it.
-        context: the tokens that prompt and reply may have together, where the server says so.
-        prompt: the tokens of the prompt, where the server counted them.
+        reason: the server's words.
+        status: the status of the request's unit.
+        plain: whether the server blamed this request (its length, its content); otherwise this only follows from the
+            success of other requests.
+        too_long: whether the prompt, or the prompt with the room for its reply, is too long.
+        value: whether a parameter's value is refused, which all requests of a labeler share.
+        context: the limit on the tokens of prompt and reply together, if the server gives it.
+        prompt: the tokens of the prompt, if the server counted them.
     """
 
     reason: str
@@ -132,7 +132,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The server does not take this parameter of the body, or only numbers up to ``most``."""
+    """The server refuses this parameter of the body, or numbers above ``most``."""
 
     param: str
     reason: str
@@ -141,18 +141,18 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """It will never work for any request.
+    """A permanent failure of all requests.
 
     Attributes:
-        reason: what was said.
-        setting: the setting that it is about, where that is known.
+        reason: the server's words.
+        setting: the setting at fault, if known.
     """
 
     reason: str
     setting: Setting | None = None
 
     def cured(self, keyless: bool) -> str:
-        """Return the reason with what mends it; ``keyless`` where no key was sent."""
+        """Return the reason with its cure; ``keyless`` if no key was sent."""
         if self.setting is None:
             return self.reason
         return f"{self.reason} ({NO_KEY if keyless and self.setting == 'key' else CURES[self.setting]})"
@@ -169,7 +169,7 @@ def read_response(
     params: Mapping[str, Any] = MappingProxyType({}),
     proven: bool = False,
 ) -> Response:
-    """Say what a response means to a body with the fields ``params``."""
+    """Return the meaning of a response to a body with the fields ``params``."""
     body = _json(data)
     if body is None:
         body = _json(data.decode("utf-8-sig", "replace"))
@@ -184,18 +184,18 @@ def read_response(
     reason = f"{status}: {said.message}"
     if 300 <= status < 400:
         return Fatal(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
-    # 529 is Anthropic's "overloaded"; a 429 about an unpaid account comes back however long one waits.
+    # 529 is Anthropic's "overloaded"; waiting does not help with a 429 about an unpaid account.
     if status == 429 or status in (503, 529):
         if status == 429 and said.unpaid:
             return Fatal(reason)
         return Retry(reason, THROTTLED, after=retry_after(headers))
-    # Such a complaint often names max_tokens as well, which the server does not refuse.
+    # Such a complaint often also names max_tokens, which the server does not refuse.
     if said.too_long or status == 413:
         return Refused(reason, too_long=True, context=said.context, prompt=said.prompt)
     if status in (400, 403, 422, 451) and said.moderated:
         return Refused(reason, Status.REFUSED)
     if status in (400, 422, 500, 501):
-        # What is missing stands in the body under another name.
+        # The missing field is in the body under another name.
         for sent, wanted in _SWAP.items():
             if wanted == said.lacking and sent in params:
                 return Unsupported(sent, reason)
@@ -204,7 +204,7 @@ def read_response(
         most = None if param is None else said.at_most(param, params)
         if param is not None and (most is not None or not said.wrong_value(param)):
             return Unsupported(param, reason, most)
-    # llama-server says so of a route that it was not started for.
+    # llama-server says so about a route for which it was not started.
     if status == 501 and said.unsupported and not proven:
         return Fatal(reason, "address")
     if status in (408, 409, 425) or status >= 500:
@@ -222,9 +222,9 @@ def read_response(
 
 
 def decoded(data: bytes, most: int, coding: str = "") -> bytes:
-    """Return a response body unpacked by what its bytes are: headers are wrong about that, and it was paid.
+    """Return a response body unpacked according to its bytes, since headers may be wrong and the body was paid for.
 
-    ``coding`` is what the headers call it, which alone tells bare deflate, whose bytes begin in any way.
+    ``coding`` is the headers' name, needed only for bare deflate, which has no typical beginning.
 
     Raises:
         TooLargeError: it has more bytes, unpacked, than a reply may have.
@@ -247,7 +247,7 @@ def decoded(data: bytes, most: int, coding: str = "") -> bytes:
 
 
 def _inflated(data: bytes, window: int, most: int) -> bytes:
-    """Return what zlib packed, of all members that follow each other in gzip."""
+    """Return the unpacked zlib data, including all consecutive members of gzip."""
     unpacked = b""
     while data and len(unpacked) <= most:
         unpacking = zlib.decompressobj(window)
@@ -266,7 +266,7 @@ def _json(data: str | bytes) -> Any:
 
 
 def unusable(body: Any) -> str | None:
-    """Say what is wrong with a response body that holds no completion, although the status says so; None if it does."""
+    """Return what is wrong with the body of a successful response without a completion; None if it has one."""
     body = with_choices(body)
     if not isinstance(body, dict):
         return "no JSON object"
@@ -292,7 +292,7 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
     if problem is None:
         return Accepted(raw, with_choices(body))
     if body is None and len(data) >= _FEW and _BINARY.match(data):
-        # To ask again would pay for the same bytes again.
+        # Asking again would cost the same bytes again.
         return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")
     if isinstance(body, dict):
         if "error" not in problem:
@@ -307,12 +307,12 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks to wait: ``retry-after-ms``, ``retry-after`` as seconds or a date."""
+    """Return the requested wait in seconds: ``retry-after-ms``, or ``retry-after`` as seconds or a date."""
     # OpenAI and Azure send both; the finer one counts.
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) * scale
-            if seconds > _EPOCH:  # a moment, which some gateways send in place of a length of time
+            if seconds > _EPOCH:  # a moment, which some gateways send instead of a duration
                 seconds -= _now(headers)
             if math.isfinite(seconds):
                 return max(0.0, seconds)
@@ -323,7 +323,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _now(headers: Mapping[str, str]) -> float:
-    """Return the time by the server's own clock, which may be wrong; by ours where it does not say."""
+    """Return the time by the server's clock, which may be wrong, or else by ours."""
     now = _date(headers.get("date", ""))
     return time.time() if now is None else now
 
@@ -337,15 +337,15 @@ def _date(text: str) -> float | None:
 
 @dataclass
 class ServerQuirks:
-    """What an endpoint turned out to refuse, for one model: the one place that knows what a server takes.
+    """What an endpoint refuses for one model: the one place that knows what a server accepts.
 
     Attributes:
-        swapped: parameters that it takes under another name.
-        dropped: parameters that it does not take.
-        alternatives: the most log-probabilities of alternative tokens that it gives.
-        room: the most tokens that it allows for a reply.
-        context: the tokens that prompt and reply may have together.
-        replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
+        swapped: parameters that it knows under another name.
+        dropped: parameters that it refuses.
+        alternatives: the largest number of alternatives with log-probabilities that it returns.
+        room: the largest number of tokens that it allows for a reply.
+        context: the largest number of tokens of prompt and reply together.
+        replies: number of its replies seen, including replayed ones; one proves that it answers.
     """
 
     swapped: dict[str, str] = field(default_factory=dict)
@@ -362,12 +362,12 @@ class ServerQuirks:
     def apply(
         self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({}), room: int | None = None
     ) -> bytes:
-        """Return the body as this endpoint takes it, with a constraint beside what was asked for.
+        """Return the body as this endpoint accepts it, with an added constraint.
 
-        ``room`` is the most tokens that the model's context leaves for the reply, where it is known.
+        ``room`` is the number of tokens that the model's context leaves for the reply, if known.
         """
         if not (self.swapped or self.dropped or self.alternatives or self.room or room):
-            # The body is long, and is not read: a quote in a text has a backslash, so that none is taken for a name.
+            # The long body is not parsed: quotes in texts have a backslash, so none looks like a name.
             for name in sorted(constraint):
                 if f'"{name}":'.encode() not in body:
                     body = b"".join((body[:-1], b",", canonical({name: constraint[name]})[1:]))
@@ -385,18 +385,18 @@ class ServerQuirks:
         return canonical(fields)
 
     def way(self, constraint: Mapping[str, Any]) -> Way | None:
-        """Return the way by which the endpoint is asked to hold to a constraint now; None where no way is left."""
+        """Return the present way to state a constraint to the endpoint; None if no way is left."""
         if not constraint:
             return None
         left = ways(constraint)[self._tried[kind_of(constraint)] :]
         return next((way for way in left if not self.dropped.issuperset(way.fields)), None)
 
     def took(self, constraint: Mapping[str, Any], way: Way) -> None:
-        """Note that a reply came where a constraint was stated in this way: a later refusal is about something else."""
+        """Note a reply to a constraint stated in this way: a later refusal is about something else."""
         self._taken.add((kind_of(constraint), way.name))
 
     def takes(self, constraint: Mapping[str, Any], way: Way) -> bool:
-        """Whether a reply ever came where a constraint was stated in this way."""
+        """Whether a reply ever came to a constraint stated in this way."""
         return (kind_of(constraint), way.name) in self._taken
 
     def rule_out(self, constraint: Mapping[str, Any], way: Way, fault: str) -> None:
@@ -407,7 +407,7 @@ class ServerQuirks:
             self._faults.setdefault(kind, []).append(f"{way.name} ({fault})")
 
     def news(self, constraint: Mapping[str, Any], *, settled: bool) -> str | None:
-        """Return what became of ways that were tried in vain: the first time, and once it is ``settled`` what holds."""
+        """Return a sentence on ways that failed: the first time, and once it is ``settled`` what works."""
         kind, following = kind_of(constraint), self.way(constraint)
         if not self._faults.get(kind) or (kind in self._told and not settled):
             return None
@@ -417,7 +417,7 @@ class ServerQuirks:
         return f"does not hold replies to their form by {' or '.join(faults)}: {instead} from now on"
 
     def learn(self, param: str, most: int | None = None) -> str | None:
-        """Note that a parameter, or a number above ``most``, is refused; return what is done, or None if nothing is."""
+        """Note that a parameter, or a number above ``most``, is refused; return the consequence, or None."""
         if most is not None:
             return self._lower(param, most)
         if param in self.swapped.values():
@@ -431,7 +431,7 @@ class ServerQuirks:
         return f"{param} is left out"
 
     def _lower(self, param: str, most: int) -> str | None:
-        """Note the largest number that is allowed of a parameter."""
+        """Note the largest allowed number of a parameter."""
         if param in ROOMS:
             self.room = min(most, self.room or most)
             return f"at most {self.room:,} are sent"
@@ -441,6 +441,6 @@ class ServerQuirks:
         return f"log-probabilities of {self.alternatives} alternatives are asked for"
 
     def learn_context(self, context: int) -> str:
-        """Note the tokens that prompt and reply may have together; return what is done about it."""
+        """Note the limit on the tokens of prompt and reply together; return the consequence."""
         self.context = min(context, self.context or context)
         return f"has a context of {self.context:,} tokens: a reply gets no more room than the prompt leaves"

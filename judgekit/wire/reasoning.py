@@ -1,4 +1,4 @@
-"""What of a reply is reasoning, and what stands behind its end, so that neither is taken for what it says."""
+"""Separates reasoning, and text after the end of a turn, from the reply proper."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Final
 _THINK: Final = re.compile(
     r"<(/)?(?:\w{1,20}:)?(?:think|thinking|thought|reasoning)\b[^<>]*>|[\[◁](/)?think[\]▷]", re.IGNORECASE
 )
-"""Tags that mean reasoning wherever they stand. A group has matched where the tag ends a block."""
+"""Tags that mean reasoning anywhere. A group matches if the tag ends a block."""
 
-# Tags whose name says that they mean reasoning. They count only if the reply begins with one: a reply may well speak
-# of an <analysis> further on.
+# Tags with a name for reasoning. They count only at the beginning of a reply, which may mention an <analysis> later.
 _BLOCK: Final = re.compile(
     r"[<\[◁][|｜]?(?:(/|end_(?:of_)?)|(?:begin|start)_(?:of_)?)?[\w:.-]{0,30}?"
     r"(?:think|thought|reason|reflect|analysis|scratchpad|internal)[\w:.-]{0,30}(?:\s[^<>=]{1,40}=[^<>]{0,200})?"
@@ -24,7 +23,7 @@ _CONTROL: Final = re.compile(
     r"</?s>|<[|｜][^\s<>|｜]{1,40}[|｜]>|<end_?of_?\w{1,20}>|</?(?:eos|bos|eod|eot|eom|pad)>|\[(?:eos|bos|pad|/?inst)\]",
     re.IGNORECASE,
 )
-"""Tokens by which chat templates end a turn, as servers leak them."""
+"""Tokens with which chat templates end a turn, as leaked by servers."""
 
 TOKEN: Final = re.compile(
     r"<\s*(?:\||\w{1,20}\s*[|｜]\s*>|"  # <|im_start|>, <|channel|>, <|START_OF_TURN_TOKEN|>, <｜User｜>, <channel|>
@@ -36,7 +35,7 @@ TOKEN: Final = re.compile(
     r"|\]~!?b[\[\]]|◁\s*/?\s*think\s*▷",
     re.IGNORECASE,
 )
-"""A token by which some family of models parts turns, channels or reasoning, as it begins in a plain text."""
+"""The beginning of a token with which a family of models separates turns, channels or reasoning."""
 
 _BEGIN: Final = re.compile(r"\s*+<[|｜](?:begin|start)_of_[^\s<>|｜]{1,40}[|｜]>", re.IGNORECASE)
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s{0,9}(?P<name>\w+)[^\n]{0,80}?<\|message\|>", re.IGNORECASE)
@@ -59,9 +58,9 @@ def without_reasoning(text: str) -> str:
 
 
 def plain_reply(text: str, thinks: bool = False) -> str | None:
-    """Return ``text`` `without_reasoning`, or None where it is not plain what of it is the model's own reply."""
-    # What quotes a token looks like one, so a block that was never opened counts only if the model ``thinks``, one that
-    # is closed in a quotation never does, nor do two final channels or what stands behind the end of the turn.
+    """Return ``text`` `without_reasoning`; None if reply and reasoning cannot be told apart."""
+    # A quoted token looks like a real one. So a block that was never opened counts only if the model ``thinks``; one
+    # that is closed in a quotation never counts, nor do two final channels or text after the end of the turn.
     rest = without_reasoning(text)
     begun = len(rest) - len(rest.lstrip())
     end = len(rest.rstrip())
@@ -89,7 +88,7 @@ def plain_reply(text: str, thinks: bool = False) -> str | None:
 
 
 def _quotes(text: str) -> bool:
-    """Whether a quotation is open at the end of a text, as far as its last line says."""
+    """Whether a quotation is open at the end of a text, judging by its last line."""
     line = text.rpartition("\n")[2].rstrip()
     return line.count('"') % 2 == 1 or line.endswith(_QUOTING)
 
@@ -112,7 +111,7 @@ def _without_blocks(text: str, tags: re.Pattern[str]) -> str:
 
 
 def _without_control(text: str) -> str:
-    """Return ``text`` with the control tokens at its end blanked, and with one that begins the reply proper."""
+    """Return ``text`` with control tokens blanked at its end, and at the beginning of the reply proper."""
     end = len(text)
     for token in reversed(list(_CONTROL.finditer(text))):
         if text[token.end() : end].strip():
@@ -123,7 +122,7 @@ def _without_control(text: str) -> str:
 
 
 def _final_channel(text: str) -> str:
-    """Return ``text`` with all channels but the last ``final`` one blanked, and what stands behind its turn."""
+    """Return ``text`` with everything blanked except the last ``final`` channel, up to the end of its turn."""
     begin = 0
     if "<|" in text:
         channels = list(_CHANNEL.finditer(text))
@@ -136,7 +135,7 @@ def _final_channel(text: str) -> str:
         if ended:
             text = blanked(text, [ended.span()])
     elif text.lstrip().startswith(_LEAKED) and _LEAKED_FINAL in text:
-        # Servers that drop the control tokens leave the names of the channels behind.
+        # Servers that drop the control tokens leave the channels' names.
         begin = text.rfind(_LEAKED_FINAL) + len(_LEAKED_FINAL)
     if begin:
         return blanked(text, [(0, begin)])
@@ -144,7 +143,7 @@ def _final_channel(text: str) -> str:
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return ``text`` with the spans, which stand in order, turned into line ends."""
+    """Return ``text`` with ordered spans replaced by line ends."""
     parts: list[str] = []
     done = 0
     for start, end in spans:

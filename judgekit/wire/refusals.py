@@ -1,6 +1,6 @@
-"""What a server's refusal says: the parameter that it names, the number that it allows, or a fault of the settings.
+"""Reads a server's refusal: the parameter that it names, the number that it allows, or a fault of the settings.
 
-All of it is read from words, since servers agree on no codes. Nothing here knows model names. Each rule has the case
+Everything is read from words, since servers agree on no codes. Nothing here knows model names. Each rule names the case
 that taught it.
 """
 
@@ -15,10 +15,10 @@ from judgekit.wire.jsontext import at
 from judgekit.wire.types import ASKED, CONSTRAINTS, SHOWN
 
 ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""The names under which servers take the most tokens of a reply."""
+"""Names of the limit on a reply's tokens."""
 
 NUMBERS: Final = frozenset({"logprobs", "top_logprobs", *ROOMS})
-"""Parameters whose number can be lowered to what a server allows without asking something else."""
+"""Parameters whose number can be lowered to a server's limit without changing the question."""
 
 # One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
 # context size", and of what it reranks "input (702 tokens) is too large to process"; TGI: "Input validation error:
@@ -31,16 +31,16 @@ _CONTEXT: Final = re.compile(
     re.IGNORECASE,
 )
 
-# The tokens that prompt and reply may have together. vLLM: "maximum context length is 2048 tokens"; llama.cpp:
-# "available context size (4096 tokens)"; TGI: "`max_new_tokens` must be <= 2048"; Anthropic: "188240 + 21333 > 200000".
+# The limit on prompt and reply together. vLLM: "maximum context length is 2048 tokens"; llama.cpp: "available context
+# size (4096 tokens)"; TGI: "`max_new_tokens` must be <= 2048"; Anthropic: "188240 + 21333 > 200000".
 _CONTEXT_IS: Final = re.compile(
     r"(?:context[ _](?:length|window|size)|maximum context)[^\d.;]{0,30}?\(?(\d[\d,]*)"
     r"|`max_new_tokens` must be <= (\d+)|exceed context limit: \d+ \+ \d+ > (\d+)"
     r"|prompt is too long: \d+ tokens > (\d+)",
     re.IGNORECASE,
 )
-# The tokens of the prompt, where they are counted. vLLM's "at least 24577 input tokens" is no count: it stops counting
-# where the room for the reply is used up.
+# The tokens of the prompt, if counted. vLLM's "at least 24577 input tokens" is no count: it stops counting where the
+# room for the reply is used up.
 _PROMPT_IS: Final = re.compile(
     r"(?:request has|prompt has) (\d[\d,]*) (?:input )?tokens|\((\d[\d,]*) (?:in (?:the|your) (?:messages|prompt))"
     r"|request \((\d[\d,]*) tokens\)|(\d[\d,]*) tokens from the input|given: (\d[\d,]*) `inputs`"
@@ -48,9 +48,9 @@ _PROMPT_IS: Final = re.compile(
     re.IGNORECASE,
 )
 
-# The largest number that a parameter may have. vLLM: "greater than max allowed: 5", "cannot be greater than
-# max_model_len=8192"; OpenAI: "supports at most 4096 completion tokens"; DeepSeek: "the valid range of max_tokens is
-# [1, 8192]"; Together: "greater than the maximum of 1".
+# The largest number of a parameter. vLLM: "greater than max allowed: 5", "cannot be greater than max_model_len=8192";
+# OpenAI: "supports at most 4096 completion tokens"; DeepSeek: "the valid range of max_tokens is [1, 8192]"; Together:
+# "greater than the maximum of 1".
 _AT_MOST: Final = re.compile(
     r"max(?:imum)? allowed(?: value)?(?: is|:)? ?(\d[\d,]*)|(?:at most|less than or equal to|<=) ?(\d[\d,]*)"
     r"|\[ ?\d+ ?, ?(\d[\d,]*) ?\]|between \d+ and (\d[\d,]*)|> (\d[\d,]*), which is the maximum"
@@ -58,10 +58,10 @@ _AT_MOST: Final = re.compile(
     re.IGNORECASE,
 )
 
-# One prompt is not answered. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403.
+# A single prompt is refused. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403.
 _MODERATED: Final = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
 
-# A 429 that waiting does not heal. OpenAI: "check your plan and billing details"; gateways: "credit balance".
+# A 429 for which waiting is useless. OpenAI: "check your plan and billing details"; gateways: "credit balance".
 _UNPAID: Final = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
 
 # The key. LiteLLM's proxy without a database says "No connected db." of each key that is not its own.
@@ -71,7 +71,7 @@ _KEY: Final = re.compile(
     r"|db not connected|not connected to db|auth_error|authentication|unauthori[sz]ed|invalid (bearer )?token",
     re.IGNORECASE,
 )
-# The model, though the server answered before: it was unloaded, or the server takes no other than its own.
+# The model, although the server answered before: it was unloaded, or the server accepts only its own.
 _MODEL: Final = re.compile(
     r"model_not_found|(unknown|invalid|no such) model\b|\bis pinned to\b|model_group_not_found"
     r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)|no healthy deployments",
@@ -80,33 +80,33 @@ _MODEL: Final = re.compile(
 
 _WRONG_CODE: Final = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
 _ONE_VALUE: Final = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
-# A wrong value says nothing against the parameter, since another request's value may be right. But where a server takes
-# a single value, or none that is zero (TGI: "temperature must be strictly positive"), leaving the parameter out heals.
+# A wrong value does not speak against the parameter, since another request's value may be right. But if a server
+# accepts a single value, or no zero (TGI: "temperature must be strictly positive"), leaving the parameter out helps.
 _WRONG_VALUE: Final = re.compile(
     r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
     rf"|valid range|in range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
     re.IGNORECASE,
 )
 
-# Several words in quotes are taken from the request, so the error is not about what they mention: a prompt with
-# control characters "near 'the temperature of'" says nothing of the temperature.
+# Several quoted words come from the request, so the error is not about what they mention: control characters "near 'the
+# temperature of'" are not about the temperature.
 _ECHO: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
 
 _LOCATION: Final = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
 # A Python client behind a gateway. LiteLLM 1.106: "create() got an unexpected keyword argument 'response_format'".
 _KEYWORD: Final = re.compile(r"unexpected keyword argument ['\"](\w+)")
-# FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input.
+# FastAPI's detail, which vLLM sends in Python's syntax: the parameter, and the message without the input.
 _SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 
-# A field that the body lacks. TEI: "missing field `texts` at line 1".
+# A missing field of the body. TEI: "missing field `texts` at line 1".
 _LACKING: Final = re.compile(r"missing field ['\"`]?(\w+)", re.IGNORECASE)
 
 _NO_PARAM: Final = frozenset({"", "none", "null", "body"})
-# Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant.
+# Parameters that are also words ("please stop asking, dear user"): they count only in quotes.
 _AMBIGUOUS: Final = frozenset({"n", "stop", "user", "seed", "tools", "store"})
 
 _FIXED: Final = frozenset({"model", "n", "stream", *ASKED, *SHOWN.values()})
-"""What no request can do without."""
+"""Fields that every request needs."""
 
 _EMPTY: Final = "(an empty response)"
 _NO_REASON: Final = frozenset({_EMPTY, "internal server error"})
@@ -127,14 +127,14 @@ NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_e
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an error says: its message, code and parameter, and of the message the words that are its own.
+    """An error: its message, code and parameter, and the message's own words.
 
     Attributes:
-        message: what is shown of it.
+        message: the text to show.
         code: its code and type.
-        param: the parameter that it names in a field of its own, or by FastAPI's location.
-        words: the message without what it repeats of the request.
-        counts: the numbers of tokens that it gives in fields of their own, as llama.cpp's ``n_ctx``.
+        param: the parameter in a separate field, or in FastAPI's location.
+        words: the message without repetitions of the request.
+        counts: numbers of tokens in separate fields, such as llama.cpp's ``n_ctx``.
     """
 
     message: str
@@ -179,7 +179,7 @@ class Said:
 
     @classmethod
     def _listed(cls, detail: list[Any], code: str) -> Said:
-        """Read FastAPI's detail: what it says, not the input that it repeats."""
+        """Read FastAPI's detail, without the input that it repeats."""
         param = ""
         messages: list[str] = []
         sentences: list[str] = []
@@ -204,48 +204,48 @@ class Said:
 
     @property
     def nothing(self) -> bool:
-        """Whether it gives no reason at all, as a web framework does where a server's own code failed."""
+        """Whether it gives no reason, like a web framework whose server code failed."""
         return self.message.casefold().strip(".") in _NO_REASON
 
     @property
     def too_long(self) -> bool:
-        """Whether the prompt, or the prompt and the room for the reply, are longer than the model's context."""
+        """Whether the prompt, with or without the room for the reply, exceeds the model's context."""
         return _CONTEXT.search(self.everything) is not None
 
     @property
     def context(self) -> int | None:
-        """The tokens that prompt and reply may have together, where it says so."""
+        """The limit on the tokens of prompt and reply together, if given."""
         return self.counts[0] or _number(_CONTEXT_IS, self.message)
 
     @property
     def prompt(self) -> int | None:
-        """The tokens of the prompt, where it counted them."""
+        """The tokens of the prompt, if counted."""
         return self.counts[1] or _number(_PROMPT_IS, self.message)
 
     @property
     def moderated(self) -> bool:
-        """Whether it is about what this prompt says."""
+        """Whether it is about this prompt's content."""
         return _MODERATED.search(self.everything) is not None
 
     @property
     def lacking(self) -> str | None:
-        """The field that it misses in the body, where it says so."""
+        """The missing field of the body, if named."""
         missing = _LACKING.search(self.words)
         return missing[1] if missing else None
 
     @property
     def unsupported(self) -> bool:
-        """Whether the server says that it does not do such a thing at all."""
+        """Whether the server says that it does not support this at all."""
         return "not_supported" in self.code
 
     @property
     def unpaid(self) -> bool:
-        """Whether an account is empty, which no waiting heals."""
+        """Whether an account is empty, for which waiting is useless."""
         return _UNPAID.search(self.everything) is not None
 
     @property
     def setting(self) -> Setting | None:
-        """The setting that it is about, whatever the request."""
+        """The setting at fault, whatever the request."""
         if _KEY.search(self.everything):
             return "key"
         if self.param == "model" or _MODEL.search(self.everything):
@@ -253,7 +253,7 @@ class Said:
         return None
 
     def named(self, params: Collection[str]) -> str | None:
-        """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
+        """Return the parameter at fault; a parameter in a separate field wins over words."""
         candidates = set(params) - _FIXED
         if self.param in candidates:
             return self.param
@@ -266,15 +266,15 @@ class Said:
         return min(places)[1] if places else None
 
     def wrong_value(self, param: str) -> bool:
-        """Whether it is the parameter's value that is refused, and not the parameter."""
-        # A constraint that a server cannot hold to is left out, as one that it does not know.
+        """Whether only the parameter's value is refused."""
+        # A constraint that a server cannot enforce is left out, like an unknown one.
         return param not in CONSTRAINTS and bool(_WRONG_CODE.search(self.code) or _WRONG_VALUE.search(self.words))
 
     def at_most(self, param: str, sent: Mapping[str, Any]) -> int | None:
-        """Return the largest number that the server allows of a parameter, where it says so and less than was sent."""
+        """Return the largest number that the server allows, if given and below the one sent."""
         if param not in NUMBERS:
             return None
-        # A chat says how many alternatives in ``top_logprobs``; vLLM's refusal names ``logprobs`` all the same.
+        # A chat names the number of alternatives ``top_logprobs``, but vLLM's refusal says ``logprobs``.
         names = ("logprobs", "top_logprobs") if param in ("logprobs", "top_logprobs") else (param,)
         numbers = [sent.get(name) for name in names]
         most = _number(_AT_MOST, self.words)
@@ -288,7 +288,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:
-    """Return the first number that a pattern finds, of whatever form of words."""
+    """Return the first number that a pattern finds."""
     match = pattern.search(text)
     if match is None:
         return None
@@ -297,7 +297,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def shortened(text: str) -> str:
-    """Return a text on one line, without tags, and not at length."""
+    """Return a text on one line, shortened and without tags."""
     if text.lstrip().startswith("<"):
         text = re.sub(r"<[^>]*>", " ", text)
     plain = " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What rerankers are sent and reply: a question and one document, and a number for the two.
+"""Requests to rerankers and their replies: a question and one document, and a score for the two.
 
 Servers agree on a route, ``/rerank``, and on little else. Cohere's shape is that of vLLM, LiteLLM and llama-server
 (``documents``; ``results`` with a ``relevance_score``); TEI takes ``texts`` and replies a bare list; vLLM's ``/score``
@@ -15,7 +15,7 @@ from judgekit.wire.jsontext import at
 
 
 def scored_body(api: str, model: str, question: str, text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body that asks for the score of a question and a document, in the shape of its API."""
+    """Return the body of a request for the score of a question and a document, in the shape of its API."""
     if api == "score":
         return {"model": model, "text_1": question, "text_2": text, **fields}
     return {"model": model, "query": question, "documents": [text], **fields}
@@ -37,11 +37,11 @@ def with_choices(body: Any) -> Any:
 
 
 def _score(body: Any) -> float | None:
-    """Return the score of the one document that was asked about; None where there is none, or not one alone."""
+    """Return the score of the requested document; None if there is none, or more than one."""
     entries = body
     if isinstance(body, dict):
         entries = body.get("results", body.get("data"))
-    # Which of several would be meant is not known; who asks here sends one document.
+    # With several scores nobody knows which is meant; requests hold one document.
     if not isinstance(entries, list) or len(entries) != 1 or not isinstance(entries[0], dict):
         return None
     score = entries[0].get("relevance_score", entries[0].get("score"))
@@ -51,7 +51,7 @@ def _score(body: Any) -> float | None:
 
 
 def _tokens(body: Mapping[str, Any]) -> Any:
-    """Return the tokens that a reranker read: vLLM's total, or what Cohere reports beside what it bills."""
+    """Return a reranker's tokens: vLLM's total, or Cohere's report beside its billed units."""
     reported = (
         at(body, "usage", "prompt_tokens"),
         at(body, "usage", "total_tokens"),

@@ -1,7 +1,7 @@
-"""A whole completion that was sent as a stream, although none was asked for: its parts put together as one reply.
+"""Joins a completion that was sent as an unrequested stream into one reply.
 
-Gateways send server-sent events in spite of ``stream: false``, with the whole completion in one event or with deltas,
-or JSON lines. It is paid for, so it is read. A stream that lacks its end is no whole reply.
+Some gateways send server-sent events despite ``stream: false``, with the completion in one event or in deltas, or JSON
+lines. It is paid for, so it is read. A stream without its end is no complete reply.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ _LISTS: Final = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 
 
 def completion_of(text: str) -> dict[str, Any] | None:
-    """Return the completion that a stream holds, in the shape of one that was sent whole.
-
-    None if it is no stream, or one that breaks off before its end.
-    """
+    """Return the completion in a stream, in the usual shape; None if it is not a stream, or an incomplete one."""
     events = list(_events(text))
     objects = [event for event in events if isinstance(event, dict)]
     failed = next((event for event in objects if event.get("error")), None)
@@ -40,7 +37,7 @@ def completion_of(text: str) -> dict[str, Any] | None:
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Yield what each event, or each line of JSON, holds; ``[DONE]`` as it is, and None where it is no JSON."""
+    """Yield the data of each event, or of each line of JSON; ``[DONE]`` as it is, and None for invalid JSON."""
     lines = text.lstrip("\ufeff").splitlines()
     if any(_FIELD.match(line) for line in lines[:1]):
         # The lines of one event's data belong together, and an empty line ends it.
@@ -77,7 +74,7 @@ def _is_whole(part: dict[str, Any]) -> bool:
 
 
 def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return deltas put together: the texts in their order, and of all else the last that is not null."""
+    """Return joined deltas: the texts in order, and the last value of other fields that is not null."""
     body: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for part in parts:

@@ -4,10 +4,10 @@ A request is plain data. Everything expensive (storing, sending, limiting, count
 of the labelers that made them, which is why a labeler can be tested without a network and why a re-run, another
 run with the same pair or another k never pays twice.
 
-What prompts ask is told as a chat completion. A *completion* takes one text, for base models without a chat template.
-A reranker takes a question and a document, and replies a score (`judgekit.wire.scores`).
-The body of a request is made in the shape of its API, so that it is stored as it is sent and its identity is its own; a
-reply is stored as it came, and read here as if it were a chat completion.
+Prompts are sent as chat completions. A *completion* takes one text, for base models without a chat template. A reranker
+takes a question and a document, and replies with a score (`judgekit.wire.scores`). The body of a request has the shape
+of its API, so that it is stored as sent, with its own identity; a reply is stored as it came, and read here as if it
+were a chat completion.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from judgekit.wire.scores import with_choices
 from judgekit.wire.usage import tokens_used
 
 _MAKERS: Final = frozenset({"meta", "google", "microsoft", "openai", "anthropic", "mistralai", "nvidia", "the", "my"})
-"""Words in front of a model's name that are of who made it."""
+"""Words for the maker in front of a model's name."""
 
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
-"""The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
+"""The fields of a request body with constraints: OpenAI's and vLLM's."""
 
 Carrier = Literal["http", "openai"]
 Api = Literal["chat", "completions", "rerank", "score"]
@@ -54,17 +54,17 @@ SHOWN: Final[Mapping[str, str]] = {
     "rerank": "documents",
     "score": "text_2",
 }
-"""The field of the body in which each API is shown what is asked."""
+"""The field of the body that holds each API's prompt."""
 
 ASKED: Final = ("query", "text_1")
-"""The fields in which a reranker is given the question."""
+"""The fields that hold a reranker's question."""
 
 _CUE: Final = "Reply:"
 # OpenAI refuses a completion with more alternatives than these.
 _MOST: Final = 5
 
 _SAID: Final = 150
-"""Characters that are shown of malformed headers."""
+"""Number of characters shown of malformed headers."""
 
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", "texts", *ASKED, *SHOWN.values()})
@@ -143,7 +143,7 @@ class Endpoint:
         object.__setattr__(self, "identity", identity)
 
     def _problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
+        """Yield the problems of the given values: each name, and why its value cannot be used."""
         if self.api not in ROUTES:
             yield "api", f"must be one of {', '.join(map(repr, ROUTES))}, not {self.api!r}"
         if self.own_transport and not self._carries():
@@ -171,7 +171,7 @@ class Endpoint:
             yield "timeout_s", f"must be positive, not {self.timeout_s}"
 
     def _carries(self) -> bool:
-        """Return whether the user's own transport is an object or the name of one in a file."""
+        """Return whether the user's transport is an object, or the name of one in a file."""
         if isinstance(self.transport, str):
             return split_file(self.transport)[0] is not None
         return callable(getattr(self.transport, "send", None)) or hasattr(self.transport, "chat")
@@ -201,7 +201,7 @@ class Endpoint:
             yield "params", f"cannot be sent as JSON: {error}"
 
     def _code(self) -> str:
-        """Name the callable's address, and return what tells its code from any other."""
+        """Set the callable's address, and return the identity of its code."""
         where = f"endpoints.{self.name}.target"
         if callable(self.target):
             name = getattr(self.target, "__qualname__", type(self.target).__name__)
@@ -278,7 +278,7 @@ class Endpoint:
 
 
 def family_of(model: str) -> str:
-    """Return what the ids of related models have in common: their first word, ``qwen`` of ``Qwen/Qwen2.5-7B``."""
+    """Return the family in a model's id: its first word, ``qwen`` for ``Qwen/Qwen2.5-7B``."""
     words = re.findall(r"[a-z]{2,}", model.rpartition("/")[2].casefold())
     return next((word for word in words if word not in _MAKERS), "")
 
@@ -288,7 +288,7 @@ class NotConnectedError(ConnectionError):
 
 
 class MalformedHeadError(ConnectionError):
-    """A server answered with HTTP headers that no client accepts, so that what it said cannot be read."""
+    """A server answered with HTTP headers that no client accepts, so its reply cannot be read."""
 
     def __init__(self, said: str) -> None:
         what = " ".join(said.replace("^", "").split())
@@ -299,7 +299,7 @@ class MalformedHeadError(ConnectionError):
 
 
 class TooLargeError(OSError):
-    """A response has more bytes than a reply may have; what is left of it is not read."""
+    """A response exceeds the size limit of replies; the rest is not read."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"a reply of more than {most / 1e6:g} MB")
@@ -310,7 +310,7 @@ def identity(endpoint: str, sample: int, body: bytes) -> str:
     return hashlib.sha256(b"%d\n%b\n%d\n%b" % (IDENTITY_VERSION, endpoint.encode(), sample, body)).hexdigest()
 
 
-# Not frozen: a million are made, and what is generated for frozen values takes four times as long.
+# Not frozen: a million are made, and frozen ones take four times as long.
 @dataclass(slots=True)
 class Request:
     """A request for one chat completion. Never modified.
@@ -345,7 +345,7 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
     """Return the body of a request in the shape of its API."""
     body: dict[str, Any] = {"model": model, SHOWN[api]: list(messages), **fields}
     if api == "completions":
-        # What a base model goes on with is what follows the cue.
+        # A base model continues after the cue.
         parts: list[str] = []
         for message in messages:
             text = str(message["content"])
@@ -358,7 +358,7 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
 
 
 def shown_text(body: Mapping[str, Any]) -> str:
-    """Return the text that a request shows the model, of whatever API it is."""
+    """Return the text that a request shows the model, for any API."""
     if "prompt" in body:
         return str(body["prompt"])
     if any(name in body for name in ASKED):
@@ -373,7 +373,7 @@ def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: i
 
 
 Origin = tuple[str, str]
-"""The model and the fingerprint that a reply says it comes from; "" where it does not say."""
+"""The model and the fingerprint that a reply names, or ""."""
 
 
 class Reply:
@@ -394,8 +394,8 @@ class Reply:
         origin: the model and the fingerprint that the reply names.
     """
 
-    # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
-    # body is let go: what lives longer is work for the garbage collector.
+    # Everything is read when it is made, since each part is needed several times, a million times over. The parsed body
+    # is not kept: long-lived objects slow the garbage collector.
     __slots__ = (
         *("cached", "finish_reason", "key", "logprobs", "origin", "raw", "refusal", "seconds", "stored_at", "text"),
         "usage",
@@ -453,7 +453,7 @@ def chosen(body: Mapping[str, Any]) -> Any:
 
 
 def _paired(logprobs: Any) -> dict[str, Any] | None:
-    """Return a completion's log-probabilities, which are lists side by side, as a list of tokens."""
+    """Return a completion's log-probabilities, given as parallel lists, as a list of tokens."""
     if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
         return logprobs  # llama-server's are in the shape of a chat completion's
     if not isinstance(logprobs, dict) or not isinstance(logprobs.get("tokens"), list):
@@ -473,7 +473,7 @@ def _paired(logprobs: Any) -> dict[str, Any] | None:
 
 
 def _joined(content: Any) -> str:
-    """Return the text of a content that comes in parts, without the parts that are thinking."""
+    """Return the text of a content in parts, without thinking."""
     if not isinstance(content, list):
         return ""
     texts: list[str] = []
@@ -505,10 +505,10 @@ U = TypeVar("U", contravariant=True)
 
 
 class Program(Protocol[U]):
-    """A pure function from a unit and what came back so far to further requests.
+    """A pure function from a unit and its outcomes so far to further requests.
 
-    ``replies`` holds the outcomes of all requests made for this unit so far, in the order they were returned.
-    It is called again with what came back, until it returns []. One wave is the common case. It may have a method
+    ``replies`` holds the outcomes of all requests made for this unit so far, in the order they were returned. It is
+    called again with the new outcomes, until it returns []. One wave is the common case. It may have a method
     ``most(unit)``, see `most_requests`.
     """
 
@@ -518,7 +518,7 @@ class Program(Protocol[U]):
 
 
 def next_requests(program: Program[U], unit: U, replies: Sequence[Outcome]) -> list[Request]:
-    """Return the next wave of a unit; an error of a user's own program says of which unit it is, and on which line."""
+    """Return the next wave of a unit; an error of a user's own program names the unit and the line."""
     if type(program).__module__.startswith("judgekit."):
         return program.requests(unit, replies)
     file = type(program).requests.__code__.co_filename
@@ -527,7 +527,7 @@ def next_requests(program: Program[U], unit: U, replies: Sequence[Outcome]) -> l
 
 
 def about(program: Any, unit: Any) -> str:
-    """Return which program and unit a message is about, as far as they say it."""
+    """Return the program and the unit of a message, as far as known."""
     if isinstance(unit, tuple):  # of several stages as one program
         program, unit = unit
     named = [str(getattr(program, "spec", type(program).__name__))]
@@ -539,7 +539,7 @@ def about(program: Any, unit: Any) -> str:
 
 
 def most_requests(program: Program[U], unit: U) -> int | None:
-    """Return the most requests that a unit may take in all waves, or None where its program does not say."""
+    """Return the largest number of requests of a unit in all waves; None if its program does not say."""
     most: Callable[[U], int | None] | None = getattr(program, "most", None)
     return None if most is None else most(unit)
 

@@ -1,4 +1,4 @@
-"""Which replies could not be read, noted by whoever reads them, so that they alone can be asked for again."""
+"""Notes the replies that could not be read, so that only these can be requested again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from judgekit.data.tables import Status
 from judgekit.wire.types import Outcome, Reply
 
 UNREAD: Final = frozenset({Status.UNPARSED, Status.TRUNCATED})
-"""What a model said that could not be read. A refusal is read, and a failure said nothing."""
+"""Statuses of unreadable replies. Refusals are read, and failures say nothing."""
 
 _NOTED: Final[ContextVar[dict[str, None] | None]] = ContextVar("unread", default=None)
 
 
 @contextmanager
 def noting_unread() -> Iterator[dict[str, None]]:
-    """Note the identities of the replies that cannot be read inside of the ``with`` block, in their order."""
+    """Note the identities of unreadable replies inside of the ``with`` block, in order."""
     noted: dict[str, None] = {}
     token = _NOTED.set(noted)
     try:
@@ -28,14 +28,14 @@ def noting_unread() -> Iterator[dict[str, None]]:
 
 
 def note_unread(outcome: Outcome, status: Status) -> None:
-    """Note that a reply was not read, if it is one that a model might give otherwise."""
+    """Note an unreadable reply, if the model might reply differently next time."""
     noted = _NOTED.get()
     if noted is not None and status in UNREAD and isinstance(outcome, Reply):
         noted[outcome.key] = None
 
 
 def note_replaced(outcome: Outcome) -> None:
-    """Note that another reply stands in the place of one that was not read."""
+    """Note that another reply replaces an unreadable one."""
     noted = _NOTED.get()
     if noted is not None and isinstance(outcome, Reply):
         noted.pop(outcome.key, None)

@@ -1,4 +1,4 @@
-"""The tokens that a reply says it took: one reading of what servers count, in which unknown stays unknown.
+"""The tokens that a reply reports: one reading of servers' counts, in which unknown stays unknown.
 
 Servers agree on ``prompt_tokens`` and ``completion_tokens`` alone. Thinking is counted in the completion (OpenAI,
 DeepSeek), or beside it and in the total only (Gemini and xAI behind this API), and is paid as completion in both cases.
@@ -20,10 +20,10 @@ class Tokens(NamedTuple):
     """The tokens of a request. None is unknown, never 0.
 
     Attributes:
-        prompt: tokens of the prompt, those from the server's cache included.
-        completion: tokens that were generated, thinking included.
-        cached: of the prompt, those from the server's cache, which may cost less.
-        thinking: of the completion, those of thinking.
+        prompt: tokens of the prompt, including those from the server's cache.
+        completion: generated tokens, including thinking.
+        cached: the prompt's tokens from the server's cache, which may cost less.
+        thinking: the completion's tokens of thinking.
     """
 
     prompt: int | None = None
@@ -38,11 +38,11 @@ class Tokens(NamedTuple):
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """The tokens of prompt and completion, where both are known."""
+        """The tokens of prompt and completion, if both are known."""
         return None if self.prompt is None or self.completion is None else (self.prompt, self.completion)
 
     def filled(self, prompt: int, completion: int) -> Tokens:
-        """Return the same with an estimate of what is unknown of prompt and completion."""
+        """Return a copy with estimates for unknown numbers of prompt and completion."""
         return self._replace(
             prompt=prompt if self.prompt is None else self.prompt,
             completion=completion if self.completion is None else self.completion,
@@ -50,7 +50,7 @@ class Tokens(NamedTuple):
 
 
 def tokens_used(body: Any) -> Tokens | None:
-    """Return the tokens that a response body reports, or None if it reports nothing sensible."""
+    """Return the tokens that a response body reports; None without a sensible report."""
     usage = at(body, "usage")
     if not isinstance(usage, dict):
         return None

@@ -1,1 +1,1 @@
-"""Requests asked by batch services or through batch files, at half the price, within a day."""
+"""Requests through batch services or batch files, at half the price, within a day."""

@@ -1,8 +1,8 @@
-"""Batch files: requests that the store lacks go out as a file, replies come back as a file.
+"""Batch files: requests without a stored reply go out as a file, replies come back as a file.
 
 The files are OpenAI's (`/v1/chat/completions` lines, or of another API); ``vllm run-batch`` takes those of chats. The
-``custom_id`` of a line is the request's identity. What was exported waits in the store, so that a result file alone
-says everything: results may come in any order, in several files, and partly.
+``custom_id`` of a line is the request's identity. Exported requests wait in the store, so that result files need
+nothing else: results may come in any order, in several files, and in part.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class BatchExport:
     """What was written.
 
     Attributes:
-        files: by file, in order, whom it asks; none if nothing is missing.
+        files: the endpoint of each file, in order; empty if nothing is missing.
         requests: requests written.
-        cached: requests that the store answers already.
-        under_way: requests that a batch service is answering already, which were not written.
-        again: requests among those written that an earlier export wrote, too, and that have no reply yet.
-        at_least: whether the replies may lead to further requests, to be exported once these are imported.
+        cached: requests with a stored reply.
+        under_way: requests that a batch service is already working on; not written.
+        again: written requests that an earlier export also wrote, without a reply yet.
+        at_least: whether the replies may lead to further requests, to export after importing them.
     """
 
     files: dict[Path, Endpoint] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class BatchExport:
 
 @dataclass
 class _Open:
-    """The file that the requests to an endpoint and model go into."""
+    """The file for the requests to an endpoint and model."""
 
     stream: BinaryIO
     lines: int = 0
@@ -82,7 +82,7 @@ class _Files:
         """Write a line into the file of its endpoint and model; begin another one if it is full."""
         endpoint = request.endpoint
         fields = request.key.encode(), ROUTES[endpoint.api].encode(), _sent(request)
-        # Put together from bytes: the body goes out as it is hashed, and is not parsed.
+        # Joined from bytes: the body goes out exactly as hashed, without parsing.
         line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % fields
         whom = endpoint.name, endpoint.identity, endpoint.model
         file = self._open.get(whom)
@@ -107,9 +107,9 @@ def export_batch(
     size: int = MAX_BYTES,
     under_way: Set[str] = frozenset(),
 ) -> BatchExport:
-    """Write the requests that the store lacks as batch files; nothing is sent.
+    """Write the requests without a stored reply as batch files; nothing is sent.
 
-    A file asks one endpoint and model and stays below the limits.
+    Each file is for one endpoint and model and stays below the limits.
     """
     path = Path(path)
     if path.suffix != ".jsonl":
@@ -130,7 +130,7 @@ def export_batch(
                     files.write(request)
             result.requests += len(new)
             result.again += len(store.waiting(list(new)))
-            # What is written waits in the store, so that a result file alone says what it answers.
+            # Written requests wait in the store, so that a result file alone tells what it answers.
             store.put_waiting(list(new.values()))
     result.files, result.cached = files.written, plan.cached
     result.at_least = result.at_least or plan.at_least
@@ -173,7 +173,7 @@ class BatchImport:
 
 
 def import_batch(store: Store, path: str | Path) -> BatchImport:
-    """Take a result file back, in whatever order its lines are."""
+    """Import a result file, with its lines in any order."""
     path = Path(path)
     result = BatchImport()
     for _ in _results(path):  # a bad line is an error before anything is stored
@@ -184,7 +184,7 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
         stored = store.get_many([key for _, key, _ in part])
         records: dict[str, Record] = {}
         for line, key, response in part:
-            # A reply that was paid for first stays: labels made from it do not change.
+            # The reply that was paid for first stays, so that labels made from it do not change.
             if key in stored or key in records:
                 result.there += 1
             elif key not in waiting:
@@ -222,8 +222,8 @@ def _results(path: Path) -> Iterator[tuple[int, str, Response]]:
                 line.number,
             )
         response = row.get("response")
-        # A request that the service never sent has an error beside it and no response; one that vLLM refused has a
-        # response without a body, and its error in an object of its own.
+        # A request that the service never sent has an error and no response; one that vLLM refused has a response
+        # without a body, and the error in an object of its own.
         whole = response if isinstance(response, dict) else {"status_code": 500}
         said, reported = whole.get("body"), row.get("error")
         if said is None and reported:

@@ -1,8 +1,9 @@
-"""Batches at a service: what the store lacks is uploaded and asked there, usually at half the price, within a day.
+"""Batches at a service: requests without a stored reply are uploaded and answered there.
 
-The service has OpenAI's routes for files and batches; Azure's have the same. What was submitted is noted in the store
-until its replies are imported, so that no request is submitted twice. The note is written before the batch is created
-and completed afterwards: where a process dies in between, the batch is found again at the service by its file.
+That usually costs half of the price and takes up to a day. The service has OpenAI's routes for files and batches;
+Azure's have the same. Submissions are noted in the store until their replies are imported, so that no request is
+submitted twice. The note is written before the batch is created and completed afterwards: if the process dies in
+between, the batch is found at the service by its file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from openai.types import Batch
 
 FINAL: Final = ("completed", "failed", "expired", "cancelled")
-"""What a service says of a batch that it will not work on any more."""
+"""The states of a batch that a service no longer works on."""
 
 U = TypeVar("U")
 
@@ -42,8 +43,8 @@ class Submission:
     Attributes:
         endpoint: the endpoint's part of the identity of requests.
         model: the model that is asked.
-        file: the service's name of the uploaded file.
-        batch: its name of the batch; None where the process ended before it was told.
+        file: the service's id of the uploaded file.
+        batch: the service's id of the batch; None if the process ended before receiving it.
         time: when it was submitted, seconds since 1970.
         keys: the identities of the requests.
     """
@@ -57,13 +58,13 @@ class Submission:
 
     @property
     def name(self) -> str:
-        """What the store knows it by."""
+        """Its name in the store."""
         return hashlib.sha256(f"{self.endpoint} {self.file}".encode()).hexdigest()[:32]
 
 
 @contextmanager
 def service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
-    """Yield a client with an endpoint's key and proxy; say in a sentence what goes wrong, without the key."""
+    """Yield a client with an endpoint's key and proxy; report errors as a sentence without the key."""
     import openai
 
     if endpoint.built_in:
@@ -98,7 +99,7 @@ def _note(store: Store, submission: Submission) -> None:
 
 
 def _found(store: Store, client: openai.OpenAI, submission: Submission) -> Submission | None:
-    """Return a submission with its batch, looked for by its file where that is not noted; None if there is none."""
+    """Return a submission with its batch, found by its file if not noted; None if there is none."""
     if submission.batch is not None:
         return submission
     # The client turns the pages itself; the newest batches come first.
@@ -111,7 +112,7 @@ def _found(store: Store, client: openai.OpenAI, submission: Submission) -> Submi
 
 
 def _by_endpoint(store: Store, endpoints: Iterable[Endpoint]) -> dict[Endpoint, list[Submission]]:
-    """Return what was submitted to endpoints, each submission once."""
+    """Return the submissions to endpoints, each once."""
     whose: Mapping[tuple[str, str], Endpoint] = {(e.identity, e.model): e for e in endpoints}
     submitted: dict[Endpoint, list[Submission]] = {}
     for submission in sorted(_noted(store), key=lambda submission: submission.time):
@@ -122,10 +123,10 @@ def _by_endpoint(store: Store, endpoints: Iterable[Endpoint]) -> dict[Endpoint, 
 
 
 def working_on(store: Store, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    """Return those of the endpoints that have batches of this store; looks no further once all batches have one."""
+    """Return the endpoints that have batches of this store; stops once every batch has its endpoint."""
     open_ = {(submission.endpoint, submission.model) for submission in _noted(store)}
     found: list[Endpoint] = []
-    # Whoever asks goes through all requests, which takes long: most jobs ask one endpoint, and their first names it.
+    # Going through all requests takes long, but most jobs ask one endpoint, which their first request names.
     source = iter(endpoints)
     while open_ and (endpoint := next(source, None)) is not None:
         whom = endpoint.identity, endpoint.model
@@ -136,10 +137,10 @@ def working_on(store: Store, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
 
 
 def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Iterable[Endpoint]) -> BatchExport:
-    """Upload the requests that the store lacks, and have them asked as batches."""
+    """Upload the requests without a stored reply, and create batches of them."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
         unknown = [submission for submission in submissions if submission.batch is None]
-        # A process may have died between the upload and the answer: without a look, the batch would be paid twice.
+        # A process may have died between upload and answer: without this look, the batch would be paid twice.
         if unknown:
             with service(endpoint) as client:
                 for submission in unknown:
@@ -167,7 +168,7 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
     # twice.
     _note(store, submission)
     try:
-        # Not tried again by the client itself: a batch whose answer was lost on the way is found by its file.
+        # Not retried by the client: a batch whose confirmation was lost is found by its file.
         route: Any = ROUTES[endpoint.api]
         batch = client.with_options(max_retries=0).batches.create(
             input_file_id=uploaded.id, endpoint=route, completion_window="24h"
@@ -182,14 +183,14 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a service says of a batch, and what was imported of it.
+    """A batch's state at the service, and its imported replies.
 
     Attributes:
         endpoint: who was asked.
         submission: what was submitted.
-        batch: what the service says of it; None if it does not know it.
+        batch: the service's state of it; None if unknown there.
         problems: why the service refused the batch as a whole.
-        imports: what came back, one for the replies and one for the errors; none where the batch goes on.
+        imports: the imports, one of replies and one of errors; empty while the batch goes on.
     """
 
     endpoint: Endpoint

@@ -1,9 +1,10 @@
-"""The forms in which this field keeps its data, and the one place where a form is recognised.
+"""The forms of data in this field, and the one place that recognises them.
 
 A form is *flat*, a file of records, one query, doc or row each, with the field names of `judgekit.data.fields`; or
-*nested*: each record is a question with what belongs to it. Each is one declaration (`judgekit.registry.DataForm`).
-judgekit's own stand below; users' stand in the registry (`judgekit.register.form`, in a notebook cell or a plug-in) and
-come first, or are functions in a file (``my_forms.py:pairs``). ``init``, ``run``, ``convert`` and Python ask this list.
+*nested*: each record is a question with its passages, answers and so on. Each is one declaration
+(`judgekit.registry.DataForm`). judgekit's own are below; users' forms are in the registry (`judgekit.register.form`, in
+a notebook cell or a plug-in) and come first, or are functions in a file (``my_forms.py:pairs``). ``init``, ``run``,
+``convert`` and Python use this list.
 
 A form is spelled ``name(option=value, ...)``. Options such as ``id=`` and ``text=`` name the fields to read.
 """
@@ -41,15 +42,15 @@ _LOOKED_AT: Final = 20
 
 
 def forms() -> dict[str, DataForm]:
-    """Return all forms by name, in the order in which a file is held against them: users' come first."""
-    # Two dozen modules, which whoever reads no file does not need.
+    """Return all forms by name, in the order in which they are tried: users' come first."""
+    # Two dozen modules, needed only for reading files.
     from judgekit.data.forms.own import FORMS
 
     return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
 
 
 def _nested() -> list[DataForm]:
-    """Return the nested forms in their order: those that are refused come last."""
+    """Return the nested forms in order, refused ones last."""
     return [*(form for form in forms().values() if form.nested), *REFUSED]
 
 
@@ -63,7 +64,7 @@ def form_named(name: str) -> DataForm:
         read = vars(run_file(Path(file))).get(function)
         if not callable(read):
             raise UsageError(f"{file} has no function {function!r}")
-        # The file may have registered it, with what its records hold.
+        # The file may have registered it with the kinds of its records.
         registered = next((form for form in register.forms.values() if form.read is read), None)
         return registered or DataForm(name, read)
     register.load()
@@ -73,7 +74,7 @@ def form_named(name: str) -> DataForm:
 
 
 def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
-    """Return the flat form of a file, by its beginning; ``kinds`` are those that it may hold, () any but pairs."""
+    """Return the flat form of a file, by its beginning; ``kinds`` are the possible ones, () means any except pairs."""
     path, wanted = beginning.path, {*kinds}
     if path.suffix == ".toml":
         raise DataError(f"is an experiment file, by its name; expected {beginning.expected}", path)
@@ -101,7 +102,7 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
 
 
 def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
-    """Return the records of a file of a flat form."""
+    """Return the records of a flat file."""
     arguments = (path, spec.options) if form.options else (path,)
     from judgekit.data.forms.own import FORMS
 
@@ -112,7 +113,7 @@ def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]
 
 
 def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Iterator[DataRecord]:
-    """Yield the records that stand inside of the objects that a tool writes; other records as they are."""
+    """Yield the records inside of a tool's objects; other records as they are."""
     start = head(path)
     wrapping = []
     for form in _nested():
@@ -122,12 +123,12 @@ def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Ite
     if not wrapping:
         yield from records
         return
-    # The members of one object come as a record each; what stands beside the rows (settings, totals) is none.
+    # Each member of an object becomes a record; other parts (settings, totals) do not.
     is_one_object = flat is JSON and start.lstrip().startswith(b"{")
     others = []
     for record in records:
         rows: list[DataRecord] = []
-        # Other tools use such names for other things: sentence-transformers lists documents as `results`.
+        # Other tools use such names differently: sentence-transformers lists documents as `results`.
         if nested_form([record]) is None:
             rows = next(filter(None, (_rows_in(path, record, form, place) for form, place in wrapping)), [])
         if not is_one_object:
@@ -141,9 +142,9 @@ def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Ite
 
 
 def _rows_in(path: Path, record: DataRecord, form: DataForm, place: str) -> list[DataRecord]:
-    """Return the records of a form that stand at a place of an object; [] where there are none."""
+    """Return the records of a form at a place in an object, or []."""
     rows = rows_at(record.fields, place)
-    # Names such as `details` say little: what they hold must be of the form.
+    # Names such as `details` say little, so their contents must have the form.
     if rows and place.endswith(".*") and not form.marks(rows[0]):
         return []
     found = []
@@ -159,7 +160,7 @@ _BY_COLUMN: Final = re.compile(rb'"(?:questions?|query|queries|user_input|input)
 
 
 def _turned(records: list[DataRecord]) -> list[DataRecord]:
-    """Return the rows of an object that holds a list for each column, all of one length; other records as they are."""
+    """Return the rows of an object of equally long column lists; other records as they are."""
     columns: dict[str, Any] = {}
     for record in records:
         columns |= record.fields
@@ -181,18 +182,18 @@ def _file_of(function: Any) -> str:
 
 
 def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[DataRecord]]:
-    """Return the first records, as many as it takes to tell their form, and all of them."""
+    """Return enough first records to tell their form, and all records."""
     first: list[DataRecord] = []
     for record in islice(rows, _LOOKED_AT):
         first.append(record)
-        # An empty list tells little: a question for which nothing was found.
+        # An empty list tells little: nothing was found for that question.
         if [] not in record.fields.values():
             break
     return first, chain(first, rows)
 
 
 def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Mapping[str, Any]] | None:
-    """Return the nested form of first records, and the fields that tell it; None if they are flat."""
+    """Return the nested form of the first records, and the fields that reveal it; None if they are flat."""
     nested = _nested()
     for record in first:
         for form in nested:
@@ -208,11 +209,11 @@ _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 def entry_of(
     form: DataForm, entries: Source, record: DataRecord, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what a record of a nested form holds, with the record's line in every error."""
+    """Return the contents of a nested record, with its line in every error."""
     fields = record.fields
     if entries.format in TABULAR:
         read = form.lists
-        if form.taken is not None:  # a list that nobody reads may be spelled as it likes
+        if form.taken is not None:  # an unread list may have any spelling
             taken = form.taken(fields)
             read = tuple(name for name in form.lists if taken.get(name))
         cells = {name: fields[name] for name in read if isinstance(fields.get(name), str)}
@@ -233,7 +234,7 @@ def entry_of(
 def inside(
     form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
 ) -> tuple[Source, Iterator[DataRecord]]:
-    """Return the records of one kind inside of the records of a nested form, and where their fields are."""
+    """Return the records of one kind inside of nested records, and the places of their fields."""
     options = options or {}
     if form.mark:
         records = split_cells(form, source, records, options.get("split"))
@@ -291,7 +292,7 @@ def _unfolded(
         else:
             for listed in (entry.get("ctxs"), entry.get("sources", [])):
                 for doc, passage in _passages(entries, record, listed):
-                    # What is said of a passage for one question is not of the passage.
+                    # Facts about a passage for one question are not facts about the passage.
                     kept = {name: value for name, value in passage.fields.items() if name not in _OF_THE_QUESTION}
                     yield passage._replace(fields={**kept, "doc_id": doc})
 
@@ -313,7 +314,7 @@ def _ask_about_ids(entries: Source, record: DataRecord, form: DataForm, passages
 
 
 class _Asked:
-    """The ids of the questions of a file, each of which every run of the file may hold once."""
+    """The ids of a file's questions; each run of the file may hold each once."""
 
     def __init__(self, entries: Source) -> None:
         self.entries = entries
@@ -328,7 +329,7 @@ class _Asked:
             query_id = str(self.entries.get(whole, "id"))
         else:
             query_id = hashed("q", self.entries.get(whole, "text"))
-            # Without the names of runs a question that stands there twice is asked twice.
+            # Without names of runs, a repeated question is asked twice.
             self.counts[query_id, run] += 1
             times = self.counts[query_id, run]
             if times > 1 and run is None:

@@ -10,7 +10,7 @@ from judgekit.data.forms.tool import Tool
 
 
 def _retrieval_gt(fields: Mapping[str, Any]) -> list[Any] | None:
-    """Return the ids of the passages that are needed, a tuple where any of several will do."""
+    """Return the ids of the needed passages; a tuple if any of several will do."""
     groups = listed_in(fields.get("retrieval_gt"))
     if not groups:
         return None

@@ -10,7 +10,7 @@ from judgekit.data.forms.tool import Tool
 
 
 def _contexts(fields: Mapping[str, Any]) -> list[Any] | None:
-    # A context that is one text is what an application joined, so that nothing says which passages it was made of.
+    # A context of one text was joined by the application, so its passages are unknown.
     return listed_in(fields.get("inputs.context"))
 
 

@@ -1,4 +1,4 @@
-"""``chroma``: what a query of a collection found, saved beside its question."""
+"""``chroma``: the result of a query to a collection, saved with its question."""
 
 from typing import Final
 

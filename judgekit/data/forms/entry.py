@@ -1,4 +1,4 @@
-"""What nested forms are made of: a question with its passages, whatever library or program wrote them down."""
+"""The parts of nested forms: a question with its passages, from any library or program."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
 _TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
 _SHOWN: Final = re.compile(r"\s*page_content=['\"]")
-"""How LangChain shows a document."""
+"""LangChain's display of a document."""
 _WORD: Final = re.compile(r"(?=[!-~]*\d)[!-~]{1,80}", re.ASCII)
 """A word of ASCII with a digit: other scripts write sentences without spaces."""
 _SOURCES: Final = ("source", "file_path")
-"""Where loaders of LangChain and LlamaIndex write the path of the file that a passage is of."""
+"""Fields in which loaders of LangChain and LlamaIndex write the path of a passage's file."""
 IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
 
 
@@ -38,12 +38,12 @@ def is_content_id(doc_id: str) -> bool:
 
 
 def hashed(kind: str, text: str) -> str:
-    """Return an id made of a text."""
+    """Return an id made from a text."""
     return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def first_of(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of some names under which there is something."""
+    """Return the first name with a value."""
     return next((name for name in names if fields.get(name) not in (None, "")), None)
 
 
@@ -77,7 +77,7 @@ def passage_of(item: Any) -> dict[str, Any]:
     passage = {"id": get(*IDS), "title": get("title") or meta.get("title"), "text": text}
     for page in (get("page_id"), *(meta.get(name) for name in _SOURCES)):
         if isinstance(page, str) and page.strip():
-            # An id has no white space: as folders of texts name their files.
+            # Ids have no white space, as for folders of text files.
             return {**passage, "page_id": "_".join(page.split())}
     return passage
 
@@ -95,21 +95,21 @@ def look_like_ids(passages: Sequence[Any]) -> bool:
 
 
 def list_of(value: Any, name: object) -> list[Any]:
-    """Return the list that stands under a name; a text alone is one, and so is a list in a list."""
+    """Return the list under a name; a single text or a list in a list counts as one."""
     if value is None:
         return []
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list):
         raise ValueError(f"{name!r} must be a list of texts, not {kind_of(value)}")
-    # Vector stores answer several questions at once: of one question there is one list.
+    # Vector stores answer several questions at once; one question gives one list.
     if len(value) == 1 and isinstance(value[0], list):
         return list(value[0])
     return value
 
 
 def object_in(value: Any) -> Mapping[str, Any] | None:
-    """Return an object, also one that a text spells as JSON or as Python does; None of anything else."""
+    """Return an object, also from a text in the syntax of JSON or Python; None for anything else."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, str) and value.lstrip().startswith("{"):
@@ -122,7 +122,7 @@ def object_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def checked_entry(entry: Any) -> dict[str, Any]:
-    """Return an entry whose members are what they must be; a `ValueError` says which is not."""
+    """Return an entry with checked members; raise a `ValueError` for an invalid one."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"the form must return a dictionary, not {kind_of(entry)}")
     for name in ("ctxs", "sources", "gold", "rows"):
@@ -138,11 +138,11 @@ def checked_entry(entry: Any) -> dict[str, Any]:
 
 
 def ungrouped(gold: Iterable[Any], way: object, spelled: str) -> list[Any]:
-    """Return judgments of single passages, of groups of which any will do as the user says; a `ValueError` asks.
+    """Return judgments of single passages; groups of alternatives as the user declares, else a `ValueError` asks.
 
     Args:
         gold: pairs of an id, or of a tuple of ids, and a grade.
-        way: ``each`` where every passage of a group is relevant by itself, ``first`` where only its first one counts.
+        way: ``each`` if every passage of a group is relevant by itself, ``first`` if only its first one counts.
         spelled: how the user writes it, with ``{}`` in its place.
     """
     if way not in (None, "each", "first"):
@@ -165,7 +165,7 @@ def ungrouped(gold: Iterable[Any], way: object, spelled: str) -> list[Any]:
 
 
 def listed_in(value: Any) -> list[Any] | None:
-    """Return a list, also one that a text spells as JSON or as Python does; None of anything else."""
+    """Return a list, also from a text in the syntax of JSON or Python; None for anything else."""
     if isinstance(value, list):
         return value
     if isinstance(value, str) and value.lstrip().startswith("["):

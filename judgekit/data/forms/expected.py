@@ -1,4 +1,4 @@
-"""``expected``: questions with the documents that a good retriever finds, with grades or without."""
+"""``expected``: questions with the documents that a good retriever finds, with or without grades."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     docs = fields[name]
     if not isinstance(docs, list):
         raise ValueError(f"{name!r} must be a list of ids, not {kind_of(docs)}")
-    # Grades inside of the documents would be two ways to say one thing, and the list of grades is what people have.
+    # People have a separate list of grades; grades inside of the documents would be a second way.
     if any(isinstance(doc, dict) for doc in docs):
         raise ValueError("the documents must be ids, not an object; grades stand in a list of their own ('grades')")
-    # In a list in the list any of the documents will do.
+    # An inner list holds alternatives.
     docs = [tuple(doc) if isinstance(doc, list) else doc for doc in docs]
     named = first_of(fields, GRADES)
-    # Who expects documents without grades says that each is relevant.
+    # Documents without grades are all relevant.
     grades = [1] * len(docs)
     if named is not None:
         grades = fields[named]
@@ -35,7 +35,7 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lists(name: str, value: Any) -> bool:
-    # A cell of CSV spells a list; under other names than of ids it may be the text of a passage.
+    # A cell of CSV may spell a list; under names other than ids it may be the text of a passage.
     return bool(value) and (isinstance(value, list) or (name in _IDS and isinstance(value, str) and value[0] == "["))
 
 

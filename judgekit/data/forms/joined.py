@@ -1,4 +1,4 @@
-"""Cells in which a tool joined a list of texts with a mark: split where the file confirms it, else asked about."""
+"""Cells in which a tool joined texts with a mark: split if the file confirms it, otherwise the user is asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgekit.registry import DataForm
 def split_cells(
     form: DataForm, source: Source, records: Iterable[DataRecord], asked: object = None
 ) -> Iterator[DataRecord]:
-    """Yield records whose joined cells are lists; ``asked`` is ``yes`` or ``no`` where the user says what they are."""
+    """Yield records with joined cells as lists; ``asked`` is the user's ``yes`` or ``no``, if given."""
     if asked not in (None, "yes", "no"):
         raise UsageError(f"format '{form.name}(split={asked})': expected split=yes or split=no")
     rows = list(records)
@@ -41,7 +41,7 @@ def _confirm(
 ) -> None:
     """Refuse to split a column whose texts may hold the mark themselves, which tables of Markdown do."""
     usual, times = Counter(len(cells[name]) for cells in parts if name in cells).most_common(1)[0]
-    # A text that stands alone in a second place ends where the mark says.
+    # A text that occurs alone elsewhere confirms the mark.
     seen = Counter(text for cells in parts for texts in cells.values() for text in {*texts})
     for row, cells in zip(rows, parts, strict=True):
         texts = cells.get(name, [])

@@ -1,4 +1,7 @@
-"""``jsonl``: an object a line. ``json``: an array of objects, or an object whose members are records of one field."""
+"""``jsonl``: one object per line.
+
+``json``: an array of objects, or an object whose members are records of one field.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def _json(path: Path) -> Iterator[DataRecord]:
     position, what = 0, "array"
 
     def token(expected: str) -> str:
-        """Move to the next character, and behind it where it has to be one of ``expected``."""
+        """Move to the next character, and past it if it must be one of ``expected``."""
         nonlocal position
         position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # no blanks match as well
         mark = text[position : position + 1]

@@ -36,7 +36,7 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a file holds: guesses come with texts or scores, evidence with neither."""
+    """Return the kinds in a file: guesses have texts or scores, evidence has neither."""
     # Both are one form: KILT's gold files name pages only, and systems write texts or scores.
     for output in fields["output"]:
         for evidence in listed_in((object_in(output) or {}).get("provenance")) or ():

@@ -10,7 +10,7 @@ LANGSMITH: Final = Tool(
     exports="`evaluate(…).to_pandas()`",
     tells=("example_id", "feedback.*|reference.*|execution_time|error", "id"),
     question=("inputs.question", "inputs.query", "inputs.input", "inputs.text", "inputs.*"),
-    # `id` is a run's own, so no two experiments would share a question.
+    # `id` belongs to a run, so two experiments would never share a question.
     id=("example_id",),
     answer=("outputs.answer", "outputs.output", "outputs.response", "outputs.result", "outputs.*"),
     reference=("reference.answer", "reference.output", "reference.response", "reference.reference", "reference.*"),

@@ -10,7 +10,7 @@ from judgekit.registry import DataForm
 
 
 def _numbers(docs: object) -> bool:
-    # null is let through, so that the reader can name its line.
+    # null passes here, so that the reader can name its line.
     return isinstance(docs, dict) and not any(isinstance(value, dict | list | str) for value in docs.values())
 
 

@@ -10,7 +10,7 @@ from judgekit.data.forms.tool import Tool
 
 
 def _answer(fields: Mapping[str, Any]) -> Any:
-    """Return what the filter left of the reply; a `ValueError` says that there are several."""
+    """Return the filtered reply; raise a `ValueError` if there are several."""
     replies = listed_in(fields.get("filtered_resps")) or []
     if len(replies) != 1 or not isinstance(replies[0], str):
         raise ValueError("'filtered_resps' must hold one text: log samples of a task that generates one answer")

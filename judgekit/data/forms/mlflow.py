@@ -10,7 +10,7 @@ from judgekit.data.forms.tool import Tool
 
 
 def _spans(fields: Mapping[str, Any]) -> list[Any] | None:
-    """Return what the last retrieval of a trace found."""
+    """Return the passages of a trace's last retrieval."""
     found = None
     for span in listed_in(fields.get("spans")) or ():
         attributes = object_in((object_in(span) or {}).get("attributes")) or {}

@@ -9,7 +9,7 @@ from judgekit.data.forms.entry import object_in
 from judgekit.data.forms.tool import Tool, sentences
 
 _FIRST: Final = "run_1_"
-"""Each question may be answered again and again; what the table has of further times is left, as columns."""
+"""Questions may be answered repeatedly; further repetitions stay as columns."""
 
 
 def _passages(fields: Mapping[str, Any]) -> list[Any] | None:

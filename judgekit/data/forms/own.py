@@ -1,4 +1,4 @@
-"""judgekit's own forms, in the order in which a file is held against them; loaded when the first file is."""
+"""judgekit's own forms, in the order in which they are tried; loaded with the first file."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ FORMS: Final = {
         *(RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
-"""judgekit's own forms by name, in the order in which a file is held against them."""
+"""judgekit's own forms by name, in the order in which they are tried."""

@@ -1,4 +1,4 @@
-"""``predictions`` and ``mteb``: the runs that sentence-transformers and MTEB leave behind an evaluation."""
+"""``predictions`` and ``mteb``: the runs that evaluations of sentence-transformers and MTEB write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _are_predictions(fields: Mapping[str, Any]) -> bool:
 
 
 def _mteb(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows of a member of the file: what it says of the model, or the runs of a subset by their split."""
+    """Return the rows of a member of the file: facts about the model, or the runs of a subset by split."""
     rows: list[tuple[str, str, Any]] = []
     for subset, splits in fields.items():
         if subset == _ABOUT:

@@ -10,7 +10,7 @@ PROMPTFOO: Final = Tool(
     exports="`promptfoo eval --output out.jsonl` or `out.json`",
     tells=("promptIdx", "testIdx", "provider"),
     question=("vars.question", "vars.query", "vars.input", "vars.user_input", "prompt.raw"),
-    # `id` is drawn anew for each row.
+    # `id` is random for each row.
     id=("vars.id", "vars.query_id", "vars.question_id"),
     answer=("response.output.answer", "response.output"),
     reference=("vars.reference", "vars.expected", "vars.answer", "vars.ground_truth", "vars.expected_answer"),

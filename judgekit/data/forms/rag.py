@@ -1,7 +1,7 @@
-"""``retrieved``: what an application's pipeline returned. ``rag``: a table of it for an evaluation.
+"""``retrieved``: the results of an application's pipeline. ``rag``: a table of them for an evaluation.
 
-The passages of a result are those of LangChain, LlamaIndex or Haystack, as JSON or as objects; tables are those of
-tools that have no form of their own.
+Passages come from LangChain, LlamaIndex or Haystack, as JSON or as objects; tables come from tools without a form of
+their own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RESULT: Final = Tool("retrieved", question=ASKED, id=QUERY["id"], answer=SAID, 
 
 
 def _marks_rag(fields: Mapping[str, Any]) -> bool:
-    # An answer beside a reference is the application's; on its own it is the reference.
+    # An answer beside a reference is the application's; a single answer is the reference.
     telling = _TELLING & {*fields}
     if telling == {"user_input"} and {*RATED} & {*fields}:
         return False  # ratings, which name their question by its text
@@ -76,12 +76,12 @@ def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
 
 
 def _listed(fields: Mapping[str, Any]) -> str | None:
-    """Return the name of the list of passages, or of an empty list: a question for which nothing was found."""
+    """Return the name of the list of passages, which may be empty if nothing was found."""
     return _passages_in(fields) or next((name for name in _RETRIEVED if fields.get(name) == []), None)
 
 
 def _result(fields: Mapping[str, Any]) -> Tool:
-    """Return where the parts of a result stand."""
+    """Return the places of a result's parts."""
     listed = _listed(fields)
     return replace(_RESULT, passages=(listed,) if listed else ())
 

@@ -1,4 +1,4 @@
-"""``ragelo``: what a judge of RAGElo said of each passage. ``ragelo_experiment``: its questions with several runs."""
+"""``ragelo``: the judgments of a RAGElo judge. ``ragelo_experiment``: its questions with several runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _by_agent(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 raise ValueError(f"document {name!r}, agent {agent!r}: the score must be a number, not {score!r:.60}")
             scores.setdefault(agent, {})[name] = as_number(score)
     for agent, found in scores.items():
-        # Without scores of their own all are 1: then the order in which they were added counts.
+        # Without scores all are 1, and the order of insertion counts.
         ranked = [docs[name] for name in sorted(found, key=lambda name: -found[name])]
         said = {"answer": answers[agent].get("text")} if isinstance(answers.get(agent), dict) else {}
         yield {**fields, "agent": agent, "passages": ranked, **said}

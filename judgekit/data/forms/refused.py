@@ -1,4 +1,4 @@
-"""Files of tools that lack what joins them with others: each is refused, with what to save instead."""
+"""Files of tools that cannot be joined with others: each is refused, with advice on what to save instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_QUESTION: Final = (
 
 
 def _is_took(fields: Mapping[str, Any]) -> bool:
-    """Return whether a record is how long a search took, the first member of a response that is a file."""
+    """Return whether a record is the duration of a search, the first member of a saved response."""
     return [*fields] == ["took"]
 
 
@@ -30,4 +30,4 @@ REFUSED: Final = (
     *(tool.form() for tool in _TOOLS),
     Tool("search-response", refused=_NO_QUESTION).form(_is_took),
 )
-"""In the order in which records are held against them, behind all forms that are read."""
+"""Refused forms in the order in which they are tried, after all readable ones."""

@@ -18,9 +18,10 @@ from judgekit.registry import DataForm
 from judgekit.spec import Value
 
 _LARGE: Final = 2**24
-"""Bytes. A file that unpacks to more and to more than `_RATIO` times its size is refused: openpyxl keeps all texts."""
+"""Size in bytes. Files that unpack to more than this and to more than `_RATIO` times their size are refused, because
+openpyxl keeps all texts."""
 _RATIO: Final = 100
-"""Sheets of numbers and texts are packed to a fifth or a twentieth, those of repeated texts to a fiftieth."""
+"""Sheets of numbers and texts shrink to a fifth or a twentieth, sheets of repeated texts to a fiftieth."""
 
 
 def _parquet(path: Path) -> Iterator[DataRecord]:
@@ -49,7 +50,7 @@ def _workbook(path: Path) -> Iterator[Any]:
 
 
 def _refuse_inflated(path: Path) -> None:
-    """Refuse a file that says that it is far larger unpacked; Python unpacks no more than it says."""
+    """Refuse a file whose declared unpacked size is far larger; Python never unpacks more than declared."""
     with ZipFile(path) as archive:
         unpacked = sum(part.file_size for part in archive.infolist())
     if unpacked > max(_LARGE, _RATIO * path.stat().st_size):
@@ -61,14 +62,14 @@ def _refuse_inflated(path: Path) -> None:
 
 
 def sheets(path: Path) -> list[str]:
-    """Return the names of the sheets of an Excel file that hold anything."""
+    """Return the names of an Excel file's sheets that are not empty."""
     with _workbook(path) as book:
         # New workbooks come with empty sheets, which nobody meant as data.
         return [sheet.title for sheet in book.worksheets if any(map(any, sheet.iter_rows(values_only=True)))]
 
 
 def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
-    """Read the rows of a sheet, the first one by default, below a row of names; cells are texts, as in CSV."""
+    """Read the rows of a sheet (by default the first) below a row of names; cells are texts, as in CSV."""
     with _workbook(path) as book:
         name = str(options.get("sheet", book.sheetnames[0]))
         if name not in book.sheetnames:

@@ -1,4 +1,4 @@
-"""``qdrant`` and ``elasticsearch``: what a search engine answered to a question, saved beside it; its evaluation."""
+"""``qdrant`` and ``elasticsearch``: a search engine's response to a question, saved with it, and its evaluation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from judgekit.data.forms.rag import ASKED, RIGHT
 from judgekit.data.forms.tool import Path, Tool, at
 
 _SAID: Final = ("answer", "actual_output", "generation")
-"""Names of answers; `response` and `result` are what the engine said."""
+"""Names of answers; `response` and `result` are the engine's response."""
 
 
 def _texts(path: str) -> Path:
-    """Return the path of stored documents, None where they were not returned or hold no known text."""
+    """Return the path of stored documents; None if they were not returned or hold no known text."""
 
     def passages(fields: Mapping[str, Any]) -> Any:
         stored = at(fields, path) or [{}]
@@ -28,9 +28,9 @@ def _texts(path: str) -> Path:
 def _store(
     name: str, lists: tuple[str, ...], held: str, own: str, *, example: str, release: str = "", exports: str = ""
 ) -> Tool:
-    """Return the form of an engine that lists what it found under one of some names.
+    """Return the form of an engine that lists its results under one of some names.
 
-    ``held`` is where an item has the stored document, ``own`` its id: the one that the document names itself counts.
+    ``held`` is the path of an item's stored document, ``own`` its id; an id inside the document wins.
     """
     ids = "|".join((*(f"{held}.{known}" for known in IDS), own))
     return Tool(
@@ -65,7 +65,7 @@ ELASTICSEARCH: Final = _store(
     "_id",
     example='{"question": "Who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "by Ann"}}]}}\n',
 )
-# Its ratings are those of retrieved documents only: taken as judgments, they would make every recall 1.
+# Its ratings cover retrieved documents only: as judgments, they would make every recall 1.
 RANK_EVAL: Final = Tool(
     "rank_eval",
     exports="the response of Elasticsearch's or OpenSearch's `_rank_eval`",

@@ -18,7 +18,7 @@ _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.M)
 
 
 def text_id(path: Path, folder: Path) -> str:
-    """Return the id of a text file: its path inside the folder, with _ for white space, which an id cannot hold."""
+    """Return the id of a text file: its path inside the folder, with _ for white space."""
     return "_".join(path.relative_to(folder).as_posix().split())
 
 
@@ -29,7 +29,7 @@ def _texts(folder: Path) -> Iterator[DataRecord]:
     for file in files:
         title, text = _read(file)
         name = text_id(file, folder)
-        # The line of an error would be that of a file, so it names the file instead.
+        # An error's line would belong to another file, so the error names the file instead.
         yield DataRecord(1, {"doc_id": name, "title": title, "text": text}, inside=name)
 
 
@@ -38,7 +38,7 @@ def _read(file: Path) -> tuple[str, str]:
     whole = text_of(file)
     if file.suffix.lower() in (".html", ".htm"):
         return _page(whole)
-    # In a plain text a line that begins with # is a comment or a tag, no heading.
+    # In plain text, a line that begins with # is a comment or a tag, not a heading.
     heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)
     return heading[1] if heading else "", whole.strip()
 

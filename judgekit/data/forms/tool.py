@@ -1,4 +1,4 @@
-"""How a tool writes a question with what belongs to it, declared: the paths of question, answer, passages and the rest.
+"""Declares a tool's records: the paths of question, answer, passages and so on.
 
 A path is names from the record inwards, ``inputs.question``: a column of that name, or members of members;
 ``outputs.*`` is the only member, ``hits[].id|name`` the list of what the items of a list have under either name. A
@@ -34,31 +34,31 @@ _ROLES: Final = {
 
 @dataclass(frozen=True)
 class Tool:
-    """Where a tool's export keeps what belongs to a question.
+    """The places of a question's parts in a tool's export.
 
     Attributes:
         name: of its form.
-        release: the one whose exports the tests read.
-        exports: what its users save, for the page on imports.
-        tells: paths that are all there in each of its records; alternatives with ``|`` between them.
+        release: the release whose exports the tests read.
+        exports: the files that its users save, for the page on imports.
+        tells: paths that exist in all of its records; ``|`` separates alternatives.
         question: its text.
-        id: one that all runs share.
+        id: an id that all runs share.
         answer: the application's.
         reference: right answers.
-        passages: what was retrieved, the best first: texts or objects.
+        passages: the retrieved passages, best first: texts or objects.
         passage_ids: the ids of these, in the same order.
         gold: the passages that answer it, likewise.
-        gold_ids: their ids; a tuple where any of several will do.
-        run: the name of the run, where a file holds several.
+        gold_ids: their ids; a tuple if any of several will do.
+        run: the name of the run, if a file holds several.
         scores: patterns of the names of its own scores.
-        lower: those of which less is better.
-        failed: why there is no answer.
-        rows: where the records stand in a file that wraps them; ``queries.*``: the members of an object, each with its
+        lower: those for which lower is better.
+        failed: the reason for a missing answer.
+        rows: the place of the records in a file that wraps them; ``queries.*``: the members of an object, each with its
             name as ``key``.
         each: the records of a record that holds several runs.
-        refused: why a file that is recognised is not read, and what to do.
-        mark: what it writes between the texts of a list in a cell.
-        options: what the user may say in the form's spelling.
+        refused: why a recognised file is not read, and what to do.
+        mark: its separator of texts joined in a cell.
+        options: the options in the form's spelling.
         example: a record.
     """
 
@@ -86,7 +86,7 @@ class Tool:
     example: str = ""
 
     def form(self, marks: Callable[[Mapping[str, Any]], bool] | None = None) -> DataForm:
-        """Return the form of its exports; ``marks`` tells them where not ``tells`` does."""
+        """Return the form of its exports; ``marks`` recognises them if ``tells`` does not."""
         lists = [path for key in _LISTS for path in getattr(self, key) if isinstance(path, str)]
         return DataForm(
             self.name,
@@ -107,7 +107,7 @@ class Tool:
 
 
 def at(fields: Mapping[str, Any], path: Path) -> Any:
-    """Return what stands at a path of a record; None where nothing does."""
+    """Return the value at a path of a record, or None."""
     if not isinstance(path, str):
         return path(fields)
     if path in fields:
@@ -118,7 +118,7 @@ def at(fields: Mapping[str, Any], path: Path) -> Any:
     *outer, last = path.split(".")
     held: Any = fields
     for name in outer:
-        # A cell of CSV holds an object as JSON, or as Python writes one.
+        # A cell of CSV holds an object in the syntax of JSON or Python.
         held = object_in(held.get(name))
         if held is None:
             break
@@ -130,7 +130,7 @@ def at(fields: Mapping[str, Any], path: Path) -> Any:
 
 
 def _in_each(held: Any, place: str, paths: Sequence[str]) -> list[Any] | None:
-    """Return what the items of a list have at the first of some paths; None where there is no list or one lacks it."""
+    """Return the items' values at the first of some paths; None if there is no list, or an item lacks a value."""
     items = listed_in(held)
     if items is None and held is None:
         return None
@@ -146,7 +146,7 @@ def _in_each(held: Any, place: str, paths: Sequence[str]) -> list[Any] | None:
 
 
 def sentences(path: str) -> Path:
-    """Return the path of a text whose sentences are a list of texts."""
+    """Return a path function for a text given as a list of sentences."""
 
     def joined(fields: Mapping[str, Any]) -> str | None:
         parts = at(fields, path)
@@ -157,7 +157,7 @@ def sentences(path: str) -> Path:
 
 
 def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
-    """Return the records that stand at a place of an object; [] where there are none."""
+    """Return the records at a place in an object, or []."""
     held = at(fields, place.removesuffix(".*"))
     if place.endswith(".*") and isinstance(held, Mapping):
         held = [{"key": name, **row} if isinstance(row, Mapping) else row for name, row in held.items()]
@@ -167,7 +167,7 @@ def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
 
 
 def _seen(fields: Mapping[str, Any], path: Path) -> Any:
-    """Return what stands at a path; True where it cannot be read, which is an error of its line when it is."""
+    """Return the value at a path; True if it cannot be read, which becomes an error with its line later."""
     try:
         return at(fields, path)
     except ValueError:
@@ -175,7 +175,7 @@ def _seen(fields: Mapping[str, Any], path: Path) -> Any:
 
 
 def _first(fields: Mapping[str, Any], paths: Sequence[Path], but: Path | None = None) -> Path | None:
-    """Return the first path under which there is something."""
+    """Return the first path with a value."""
     for path in paths:
         if path != but and _seen(fields, path) not in (None, ""):
             return path
@@ -190,10 +190,10 @@ def _tells(tool: Tool, fields: Mapping[str, Any]) -> bool:
 
 
 def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Path]:
-    """Return where each thing stands in a record."""
+    """Return the place of each part in a record."""
     found: dict[str, Path] = {}
     for key in _ROLES:
-        # deepeval has gold texts under the name that others have for what was retrieved.
+        # deepeval keeps gold texts under a name that others use for retrieved passages.
         path = _first(fields, getattr(tool, key), found.get("passages") if key == "gold" else None)
         if path is not None:
             found[key] = path
@@ -201,7 +201,7 @@ def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a record of a tool holds."""
+    """Return the contents of a tool's record."""
     paths = _paths(tool, fields)
     held = {key: at(fields, path) for key, path in paths.items()}
     passages = _with_ids(tool, held, paths, "passages")
@@ -211,7 +211,7 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     for passage in gold:
         text, title = passage.get("text"), str(passage.get("title") or "")
         own = passage.get("id")
-        # A gold passage that was retrieved has the id that it has there.
+        # A retrieved gold passage keeps its id there.
         if own is None:
             own = known.get(str(text), content_id(title, str(text)))
         golden[own if isinstance(own, tuple) else str(own)] = 1
@@ -225,7 +225,7 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     if "run" in held:
         entry["run"] = str(held["run"])
     ranked: dict[str, dict[str, Any]] = {}
-    # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
+    # A vector store's score may be a distance, so the order of the list counts, by first occurrence.
     for passage in passages:
         own = passage.get("id")
         ranked.setdefault(f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own), passage)
@@ -237,14 +237,14 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _id(value: Any) -> Any:
-    """Return an id as text; a tool that numbers its questions writes numbers, which were no texts before."""
+    """Return an id as text; tools that number their questions write real numbers."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value
 
 
 def _with_ids(tool: Tool, held: Mapping[str, Any], paths: Mapping[str, Path], what: str) -> list[dict[str, Any]]:
-    """Return passages with the ids that stand in a list of their own."""
+    """Return passages with ids from a separate list."""
     names = what if what == "gold" else "passage"
     listed = [passage_of(item) for item in list_of(held.get(what, []), paths.get(what))]
     ids = [_id(value) for value in list_of(held.get(f"{names}_ids", []), paths.get(f"{names}_ids"))]
@@ -259,7 +259,7 @@ def _with_ids(tool: Tool, held: Mapping[str, Any], paths: Mapping[str, Path], wh
 
 
 def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the records of a file hold, by the one that tells their form."""
+    """Return the kinds in a file, by the record that reveals its form."""
     there = {key for key in _ROLES if any(_is_there(fields, path) for path in getattr(tool, key))}
     kinds = ["query"] if "question" in there else []
     retrieved = [_seen(fields, path) for path in tool.passages]
@@ -279,7 +279,7 @@ def _is_there(fields: Mapping[str, Any], path: Path) -> bool:
 
 
 def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return what becomes of the columns of a record: what each is taken for, and "" of those that are left."""
+    """Return the role of each column of a record, "" for unused ones."""
     taken: dict[str, str] = {}
     for key, path in _paths(tool, fields).items():
         name = path if isinstance(path, str) else path.__name__.strip("_")
@@ -301,7 +301,7 @@ def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _names(fields: Mapping[str, Any], patterns: Sequence[str]) -> Iterator[str]:
-    """Yield the names of columns, and of members of objects of which one of the patterns tells a member."""
+    """Yield the names of columns, and of object members that match a pattern."""
     for name, value in fields.items():
         members = [f"{name}.{member}" for member in value] if isinstance(value, Mapping) else []
         inside = [member for member in members if any(fnmatchcase(member, pattern) for pattern in patterns)]

@@ -32,7 +32,7 @@ _LABELS: Final = {
     "description": "Description",
     "narrative": "Narrative",
 }
-"""What old topics repeat in front of a field, whose tag they do not close."""
+"""Labels that old topics repeat before a field, whose tag they do not close."""
 
 
 def _topics(path: Path) -> Iterator[DataRecord]:
@@ -52,7 +52,7 @@ def _topics(path: Path) -> Iterator[DataRecord]:
                 raise DataError(f"this topic has two fields <{tag[1]}>: keep one of them", path, line)
             # Topics of diversity tasks have a field for each subtopic.
             fields[name] = f"{fields[name]}\n{field}" if name in fields else field
-        # Under other names, query and question, a topic may have two texts: which one is asked the user says.
+        # Under other names (query and question) a topic may have two texts; the user decides which one is asked.
         text_of_topic = fields.get("title") if tags else _one_line(found[3])
         if text_of_topic:
             fields["text"] = text_of_topic

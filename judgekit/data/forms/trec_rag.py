@@ -1,4 +1,4 @@
-"""``trec_rag``: answers to TREC's RAG track. ``nuggetizer``: nuggets that are assigned to such an answer."""
+"""``trec_rag``: answers to TREC's RAG track. ``nuggetizer``: nuggets assigned to such an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from judgekit.data.forms.tool import Tool, sentences
 
-# What an answer lists as references is cited by it and in no order of relevance: no run.
+# An answer's references are citations without an order of relevance, so they are no run.
 TREC_RAG: Final = Tool(
     "trec_rag",
     exports="answers to TREC's RAG track, 2024 and 2025",

@@ -1,4 +1,4 @@
-"""``trulens``: the frame of the records of an application, a version of which is a run."""
+"""``trulens``: the frame of an application's records; each version is a run."""
 
 from typing import Final
 
