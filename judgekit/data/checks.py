@@ -270,9 +270,9 @@ def remarks(labeling: Labeling) -> Iterator[str]:
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
         yield f"{name} does not apply to {among(without)}, which have no score under it ({excuse})."
     unasked = counts[counts["status"] == Status.UNASKED.value]
-    if len(unasked):
-        lacked = f"{unasked['pairs'].sum():,} {labels}, in {among(unasked)}"
-        yield f"{name} lacks {lacked}: these documents were never judged."
+    for reason, rows in unasked.groupby("reason"):
+        lacked = f"{rows['pairs'].sum():,} {labels}, in {among(rows)}"
+        yield f"{name} lacks {lacked}: {str(reason) or 'these documents were never judged'}."
     doubtful = counts[(counts["status"] == Status.OK.value) & (counts["reason"] != "")]
     for reason, rows in doubtful.groupby("reason"):
         yield f"{name}: {rows['pairs'].sum():,} {labels}, in {among(rows)}, may be wrong: {reason}."

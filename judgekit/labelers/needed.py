@@ -141,6 +141,6 @@ class Needed(Labeler):
             extra = {"answer": answered[0].answer.text, "answer_without": other.answer.text}
             labels.append(Label(query_id, doc.doc_id, need.value, need.status, other.answer.raw, need.reason, extra))
         for doc in unit.docs[self.top :]:
-            reason = f"it is not among the first {self.top} documents"
+            reason = f"not among the first {self.top} documents of the list"
             labels.append(Label.missing(query_id, doc.doc_id, Status.UNASKED, reason))
         return labels

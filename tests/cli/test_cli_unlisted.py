@@ -73,7 +73,7 @@ def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judge
     assert "3 ok, 9 not_applicable, 6 unasked" in said.out
     assert "failed" not in said.out + said.err
     assert "again" not in said.err
-    assert "these documents were never judged" in _flat(said.err)
+    assert "labels, in 3 of 6 queries: nobody was asked about this document" in _flat(said.err)
     assert (half / "sparse.missing.tsv").read_text().count("unasked") == 6
     scored = judgekit("score", *DATA[4:], "--qrels", "sparse.qrels", "-m", "P@1", "--missing", "condense", code=0)
     assert _printed(scored) == {"good": 1.0, "poor": 0.3333}

@@ -69,6 +69,12 @@ def test_what_is_to_know_of_labels_is_counted() -> None:
         "gold does not apply to 1 of 2 queries, which have no score under it (q2: why).",
         "gold lacks 1 of 4 labels, in 1 of 2 queries: these documents were never judged.",
     ]
+    # A labeler that asks nobody says why itself.
+    apart = said(good, ("q2", "d2", None, "unasked", 0, "not in the list"), ("q2", "d3", None, "unasked", 0, ""))
+    assert apart == [
+        "gold lacks 1 of 3 labels, in 1 of 2 queries: these documents were never judged.",
+        "gold lacks 1 of 3 labels, in 1 of 2 queries: not in the list.",
+    ]
 
 
 @pytest.mark.parametrize(("judged", "nothing"), [([0, 0], True), ([0, 1], False), (None, False)])
