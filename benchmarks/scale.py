@@ -25,6 +25,8 @@ import numpy as np
 
 PASSAGES, QUESTIONS, DEPTH, LABELLED = 8_800_000, 100_000, 1000, 100
 """Sizes of the whole: LABELLED documents of each question are labelled."""
+_LISTS = 5000
+"""Different lists of documents: as many questions find the same."""
 _WORDS = 4_000_000
 """Words of the text that passages are cut from."""
 
@@ -68,17 +70,22 @@ def questions(path: Path, count: int, rng: np.random.Generator) -> None:
 
 def lists(folder: Path, files: int, count: int, docs: int, rng: np.random.Generator) -> None:
     """Write the rows of runs, 1,000 for each question, and judgments of every fortieth of the best 400."""
+    made, judged = [], []
+    for _ in range(min(count, _LISTS)):
+        found = (rng.integers(0, docs) + rng.permutation(DEPTH) * (docs // DEPTH)) % docs
+        scores = np.sort(rng.gamma(4, 4, DEPTH))[::-1].round(4).tolist()
+        rows = enumerate(zip(found.tolist(), scores, strict=True), 1)
+        made.append("".join(f"\0 Q0 {doc} {rank} {score} run\n" for rank, (doc, score) in rows))
+        judged.append("".join(f"\0 0 {doc} {doc % 4}\n" for doc in found[:400:40].tolist()))
     with (folder / "judgments.qrels").open("w") as qrels:
         for file in range(files):
             with (folder / f"run{file}.trec").open("w") as run:
-                for query in range(1_000_000, 1_000_000 + count // files):
-                    found = (rng.integers(0, docs) + rng.permutation(DEPTH) * (docs // DEPTH)) % docs
-                    scores = np.sort(rng.gamma(4, 4, DEPTH))[::-1].round(4).tolist()
-                    ids = found.tolist()
-                    rows = zip(ids, range(1, DEPTH + 1), scores, strict=True)
-                    run.writelines(f"{query} Q0 {doc} {rank} {score} run{file}\n" for doc, rank, score in rows)
+                for number in range(count // files):
+                    query = str(1_000_000 + number)
+                    # Files find the documents of other questions first.
+                    run.write(made[(number + file) % len(made)].replace("\0", query))
                     if not file:
-                        qrels.writelines(f"{query} 0 {doc} {doc % 4}\n" for doc in ids[:400:40])
+                        qrels.write(judged[number % len(judged)].replace("\0", query))
 
 
 def stages(folder: Path) -> dict[str, Callable[[], list[str]]]:

@@ -94,7 +94,7 @@ def test_what_asks_or_scores_loads_few_modules(entered: str, most: int) -> None:
     assert len(loaded) <= most
 
 
-def test_only_scoring_has_the_allocator_keep_what_is_freed() -> None:
+def test_no_import_has_the_allocator_keep_what_is_freed() -> None:
     code = """
 import numpy as np
 made = []

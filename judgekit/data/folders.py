@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from judgekit.data.outputs import is_results_folder
-from judgekit.data.streams import packing
+from judgekit.data.streams import file_error, packing
 
 TEXTS: Final = (".md", ".markdown", ".txt", ".html", ".htm")
 _UNPACKED: Final = 4
@@ -38,14 +38,15 @@ def unpacked_size(path: Path, expected: str) -> int:
     """Return about how many bytes of data a file or folder holds, of which nothing may be there: packed ones fourfold.
 
     Raises:
-        DataError: the file is none of data, which ``expected`` says for the message.
+        DataError: the file cannot be opened, or is none of data, which ``expected`` says for the message.
     """
-    if not (path.is_file() or path.is_dir()):
-        return 0
-    size = size_of(path)
-    if path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, expected) is not None:
-        size *= _UNPACKED
-    return size
+    try:
+        if not (path.is_file() or path.is_dir()):
+            return 0
+        packed = path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, expected) is not None
+        return size_of(path) * (_UNPACKED if packed else 1)
+    except OSError as error:
+        raise file_error(error, path, expected) from error
 
 
 def files_of(path: Path) -> list[Path]:

@@ -16,21 +16,27 @@ def counts_of(
 
     ``question`` names each query's question, by query id: shared pairs are asked once.
     """
-    # The only run that has each pair or list, "" if several do.
-    pairs: dict[tuple[str, str], str] = {}
-    lists: dict[tuple[str, tuple[str, ...]], str] = {}
+    rows_of: dict[str, list[str]] = {}
     for query_id in query_ids:
-        asked = query_id if question is None else question[query_id]
-        for run in runs:
-            top = tuple(run.top(query_id, depth))
-            lists[asked, top] = _alone(lists.get((asked, top)), run.name)
-            for doc_id in top:
-                pairs[asked, doc_id] = _alone(pairs.get((asked, doc_id)), run.name)
-    labels_alone, answers_alone = Counter(pairs.values()), Counter(lists.values())
+        rows_of.setdefault(query_id if question is None else question[query_id], []).append(query_id)
+    labels_alone, answers_alone = Counter[str](), Counter[str]()
+    # One question after the other: the pairs of all of them would take more memory than the runs.
+    for rows in rows_of.values():
+        # The only run that has each document or list, "" if several do.
+        docs: dict[str, str] = {}
+        lists: dict[tuple[str, ...], str] = {}
+        for query_id in rows:
+            for run in runs:
+                top = tuple(run.top(query_id, depth))
+                lists[top] = _alone(lists.get(top), run.name)
+                for doc_id in top:
+                    docs[doc_id] = _alone(docs.get(doc_id), run.name)
+        labels_alone.update(docs.values())
+        answers_alone.update(lists.values())
     names = [run.name for run in runs] if len(runs) > 1 else []
     return {
-        "pairs": len(pairs),
-        "lists": len(lists),
+        "pairs": labels_alone.total(),
+        "lists": answers_alone.total(),
         "labels_again": tuple(labels_alone[name] for name in names),
         "answers_again": tuple(answers_alone[name] for name in names),
     }

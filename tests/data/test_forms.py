@@ -6,8 +6,10 @@ import datetime
 import gzip
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +25,7 @@ import judgekit as jk
 from judgekit.data.documents import Doc
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.forms import content_id
+from judgekit.data.forms import content_id, forms, in_order
 from judgekit.data.forms.delimited import commented
 from judgekit.data.forms.own import FORMS
 from judgekit.data.frames import as_docs, as_queries, as_runs
@@ -32,6 +34,7 @@ from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS, RATINGS, SCORES
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
+from judgekit.registry import register
 
 RUN = {("q1", "d1"): 2.0, ("q1", "d2"): 1.0, ("q2", "d2"): 0.5}
 QRELS = {("q1", "d1"): 2.0, ("q1", "d2"): 0.0, ("q2", "d2"): 1.0}
@@ -887,3 +890,27 @@ def test_of_a_file_without_comments_the_beginning_is_not_looked_through() -> Non
 
     assert commented(Counted(b"q Q0 d 1 0.5 t\n" * 3000)) == 0
     assert Counted.decoded == 0
+
+
+def test_plain_rows_are_recognised_before_other_forms_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 0.5 run\nq2 Q0 d1 1 0.5 run\n")
+    code = """
+import sys
+from judgekit.data.trec import read_run
+read_run(sys.argv[1])
+print(*(name for name in sys.modules if name.startswith(("judgekit.data.forms.", "numpy.ma"))))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "run.trec"], check=True, capture_output=True, text=True
+    )
+    assert "judgekit.data.forms.flat" in done.stdout
+    # numpy.unique alone would import numpy.ma, which takes longer than to read a small file.
+    assert not {"judgekit.data.forms.own", "judgekit.data.forms.rag", "numpy.ma"} & {*done.stdout.split()}
+
+
+def test_forms_are_loaded_later_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [*in_order()] == [*forms().values()]
+    own = replace(forms()["csv"], name="tsv")
+    monkeypatch.setattr(register, "forms", {"mine": replace(own, name="mine"), "tsv": own})
+    assert [*in_order()] == [*forms().values()]
+    assert [*in_order()][1] is own

@@ -17,6 +17,7 @@ from judgekit.data.columns import text_batches
 from judgekit.data.frames import as_runs, noted_lists, noted_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.parts import DiskRun, read_runs
+from judgekit.data.pooled import counts_of
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import Columns
 from judgekit.data.trec import read_run
@@ -282,25 +283,49 @@ def test_small_files_are_read_at_once(files: dict[str, Path], monkeypatch: pytes
     assert all(isinstance(run, Run) for run in read_runs(files, whole=True))
 
 
-def test_no_more_than_a_part_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_ROWS", 5_000)
-    monkeypatch.setattr("judgekit.data.columns._BLOCK", 1 << 16)
-    path = tmp_path / "run.trec"
+def peak(make: Callable[[], object]) -> int:
+    """Return the most bytes that Python and numpy hold for something."""
+    tracemalloc.start()
+    try:
+        make()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def long_run(path: Path) -> Path:
+    """Write a run of 200,000 rows."""
     with path.open("w") as stream:
         for query in range(400):
             stream.write(trec([(f"q{query}", f"d{doc}", -float(doc)) for doc in range(500)]))
+    return path
+
+
+def test_no_more_than_a_part_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_ROWS", 5_000)
+    monkeypatch.setattr("judgekit.data.columns._BLOCK", 1 << 16)
+    path = long_run(tmp_path / "run.trec")
     gold = Labeling("gold", Scale("binary"), pd.DataFrame({"query_id": ["q1"], "doc_id": ["d7"], "relevance": [1.0]}))
-
-    def peak(make: Callable[[], object]) -> int:
-        tracemalloc.start()
-        try:
-            make()
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
     assert peak(lambda: evaluate(read_runs({"run": path}), [gold], "P@3 AP")) < 1_000_000
     assert peak(lambda: evaluate([read_run(path)], [gold], "P@3 AP")) > 4_000_000
+
+
+def test_pairs_are_counted_one_question_after_the_other(tmp_path: Path) -> None:
+    run = read_run(long_run(tmp_path / "run.trec"))
+    found: dict[str, object] = {}
+    assert peak(lambda: found.update(counts_of([run], run.query_ids, 500))) < 2_000_000
+    assert found == {"pairs": 200_000, "lists": 400, "labels_again": (), "answers_again": ()}
+
+
+def test_a_file_that_cannot_be_opened_is_refused_in_a_sentence(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, expected: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("judgekit.data.folders.packing", refused)
+    with pytest.raises(DataError, match=r"a\.trec: cannot be opened: Permission denied; expected a TREC run"):
+        read_runs(files)
 
 
 def test_columns_say_whether_a_number_is_a_rank(tmp_path: Path) -> None:

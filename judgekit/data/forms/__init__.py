@@ -36,7 +36,7 @@ from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
 __all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
-           "inside", "nested_form", "records", "run_of", "telling"]  # fmt: skip
+           "in_order", "inside", "nested_form", "records", "run_of", "telling"]  # fmt: skip
 
 _LOOKED_AT: Final = 20
 
@@ -47,6 +47,16 @@ def forms() -> dict[str, DataForm]:
     from judgekit.data.forms.own import FORMS
 
     return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
+
+
+def in_order() -> Iterator[DataForm]:
+    """Yield the same in their order; a file of plain rows is recognised before the others are loaded."""
+    from judgekit.data.forms.flat import FLAT
+
+    yield from register.forms.values()
+    yield from (form for form in FLAT if form.name not in register.forms)
+    seen = {*register.forms, *(form.name for form in FLAT)}
+    yield from (form for name, form in forms().items() if name not in seen)
 
 
 def _nested() -> list[DataForm]:
@@ -78,7 +88,7 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
     path, wanted = beginning.path, {*kinds}
     if path.suffix == ".toml":
         raise DataError(f"is an experiment file, by its name; expected {beginning.expected}", path)
-    for form in forms().values():
+    for form in in_order():
         possible = not form.nested and (not form.holds or wanted.intersection(form.holds))
         if possible and beginning.start.startswith(form.begins) and form.marks(beginning):
             return form

@@ -8,10 +8,9 @@ from judgekit.data.forms.autorag import AUTORAG
 from judgekit.data.forms.azure import AZURE
 from judgekit.data.forms.chroma import CHROMA
 from judgekit.data.forms.deepeval import DEEPEVAL
-from judgekit.data.forms.delimited import CSV, TREC, TSV
 from judgekit.data.forms.expected import EXPECTED
+from judgekit.data.forms.flat import FLAT
 from judgekit.data.forms.haystack import HAYSTACK
-from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.kilt import KILT
 from judgekit.data.forms.langsmith import LANGSMITH
 from judgekit.data.forms.lists import DICT, DPR
@@ -26,11 +25,8 @@ from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.ragchecker import RAGCHECKER
 from judgekit.data.forms.ragelo import EXPERIMENT, RAGELO
-from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT, RANK_EVAL
-from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import Tool
-from judgekit.data.forms.topics import TOPICS
 from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
 from judgekit.data.forms.trulens import TRULENS
 from judgekit.data.forms.umbrela import UMBRELA
@@ -43,7 +39,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
 FORMS: Final = {
     form.name: form
     for form in (
-        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
+        *FLAT,
         *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
         *(RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
