@@ -83,6 +83,7 @@ def test_a_pair_takes_little_memory_while_it_is_labelled(say: Callable[[str], No
     assert slope["write"] <= 300  # it holds blocks of rows, which these sizes do not fill yet: 150 from a million on
 
 
+@pytest.mark.timeout(900)
 def test_a_run_in_parts_takes_the_time_of_one_piece_and_less_memory(tmp_path: Path, say: Callable[[str], None]) -> None:
     scale.lists(tmp_path, 1, 5000, 1_000_000, np.random.default_rng(1))
     turns = [(scale.scored(tmp_path, 0), scale.scored(tmp_path, 1 << 40)) for _ in range(3)]
