@@ -41,7 +41,8 @@ KINDS: Final = {
 _UNKNOWN: Final = (
     "name its columns, {0}id=…,text=…,answers=…):{1} for questions, (id=…,text=…,title=…) for passages,"
     " (query=…,doc=…,score=…) for a run, (query_id=…,run=…,value=…) for ratings, with text=… in place of"
-    " query_id=… where they hold the question itself"
+    " query_id=… where they hold the question itself, (query_id=…,run_a=…,run_b=…,winner=…) for answers compared two by"
+    " two"
 )
 CURE: Final = "Mend it, or leave it out by naming the other files."
 """What to do about a file that is meant and cannot be used."""

@@ -195,6 +195,20 @@ def test_init_finds_them_and_a_run_says_what_is_to_be_known(judgekit: Judgekit, 
     )
 
 
+def test_init_takes_them_under_other_names(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "experiment.toml").unlink()
+    (folder / "gold.qrels").unlink()
+    file = compared(folder)
+    header, *rows = file.read_text().splitlines()
+    names = header.replace("query_id", "question_id").replace("run_", "model_")
+    file.write_text("\n".join([names, *rows]) + "\n")
+    assert "(query_id=…,run_a=…,run_b=…,winner=…) for answers compared two by two" in judgekit("init", code=0).out
+    named = "csv(query_id=question_id,run_a=model_a,run_b=model_b):pairs.csv"
+    judgekit("init", ".", named, "--overwrite", code=0)
+    assert f'ratings = ["{named}"]' in (folder / "experiment.toml").read_text()
+    judgekit("run", "experiment.toml", "--dry-run", code=0)
+
+
 def test_tables_of_scores_are_compared_with_them(tmp_path: Path) -> None:
     make_experiment(tmp_path)
     pairs = pd.read_csv(compared(tmp_path), keep_default_na=False)
