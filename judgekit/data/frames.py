@@ -196,7 +196,7 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
     return labelings
 
 
-def _as_pandas(source: Any) -> Any:
+def as_pandas(source: Any) -> Any:
     """Return a table of another library (polars, Arrow, DuckDB) as a pandas DataFrame; anything else as it is."""
     # All of them provide their rows by Arrow's PyCapsule interface.
     if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
@@ -217,7 +217,7 @@ def _as_pandas(source: Any) -> Any:
 
 def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
     """Yield the records of a table, of objects, or of a dictionary by id; absent values are None, sequences lists."""
-    source = _as_pandas(source)
+    source = as_pandas(source)
     own = origin.names.get("id", ("",))[0]
     if isinstance(source, pd.DataFrame):
         columns = [*map(str, source.columns)]
@@ -312,7 +312,7 @@ def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[S
 
 def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, rows, or results."""
-    source = _as_pandas(source)
+    source = as_pandas(source)
     value = DECLARED[kind].number
     origin = Source(None, "frame", DECLARED[kind].names, whose)
     own = ["query_id", "doc_id", value]

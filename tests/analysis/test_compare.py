@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import judgekit as jk
@@ -190,6 +191,15 @@ def test_tables_are_given_as_people_hold_them_and_as_they_are_scored(tmp_path):
     scored = jk.score({"bm25": {query: {"a": 2.0, "b": 1.0} for query in queries}}, {"people": qrels}, ["nDCG@2"])
     found = compare(scored, pd.DataFrame({"query_id": queries, "value": [1.0, 0, 1]}), rules=Rules(resamples=100))
     assert found.decision.of("finds")["value"].tolist() == [1]
+
+
+def test_tables_of_other_libraries_are_taken_by_arrows_interface():
+    expected = compare(SCORES, QUALITY, rules=Rules(resamples=100)).table
+    scores, quality = pa.Table.from_pandas(SCORES), pa.Table.from_pandas(QUALITY)
+    pd.testing.assert_frame_equal(compare(scores, quality, rules=Rules(resamples=100)).table, expected)
+    good = SCORES["labeling"] == "good"
+    named = {name: pa.Table.from_pandas(SCORES[rows]) for name, rows in {"good": good, "other": ~good}.items()}
+    assert set(compare(named, quality, rules=Rules(resamples=100)).table["labeling"]) >= {"good"}
 
 
 @pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
