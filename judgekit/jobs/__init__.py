@@ -1,1 +1,1 @@
-"""What goes beyond an experiment: each reads and checks what it needs, and returns a Job. None imports another."""
+"""Tasks beyond an experiment: each reads and checks its input, and returns a Job. None imports another."""

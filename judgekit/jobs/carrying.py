@@ -1,4 +1,4 @@
-"""Labels of passages carried to another cut of the same collection, as far as they are known there."""
+"""Carries labels of passages over to new chunks of the same collection, as far as possible."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
 
 SHARE: Final = 0.9
-"""A passage is relevant if it holds this part of a relevant one's words, or more."""
+"""A passage is relevant if it holds at least this share of a relevant one's words."""
 _WORDS: Final = 5
-"""Words in a row that two passages must share to be the same text there: fewer are shared by chance."""
+"""Passages share text if they share this many words in a row; fewer may be chance."""
 # Scripts without spaces between words are compared by character.
 _WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|\w+")
 
@@ -32,10 +32,10 @@ class Carried:
 
     Attributes:
         labeling: the labels that are known, under the name and scale of the old ones.
-        same: how many of them are of a passage with the same text.
-        relevant: how many others are relevant, as they hold a relevant passage.
-        not_relevant: how many others are not, as all of their text was judged so.
-        open: pairs of a query and a passage that shares text with a judged one and yet has no label.
+        same: number of labels from a passage with the same text.
+        relevant: number of other relevant ones, which hold a relevant passage.
+        not_relevant: number of other ones that are not relevant, because all of their text was judged so.
+        open: pairs without a label although the passage shares text with a judged one.
         lost: relevant (query id, old doc id) whose text no relevant new passage holds.
         unknown: judged doc ids that the old documents lack.
     """
@@ -50,10 +50,10 @@ class Carried:
 
 
 class _Shared(NamedTuple):
-    """What an old passage shares with a new one: which of the new one's words, and how large the old one is."""
+    """The overlap of an old passage with a new one: the new one's shared words, and the old one's size."""
 
     words: npt.NDArray[np.bool_]
-    """Which words of the new passage stand in the old one, shape (W,)."""
+    """Which words of the new passage are in the old one, shape (W,)."""
     old_size: int
 
     @property
@@ -63,7 +63,7 @@ class _Shared(NamedTuple):
 
     @property
     def held(self) -> float:
-        """The part of the old passage that the new one holds."""
+        """The share of the old passage that the new one holds."""
         return min(1.0, float(self.words.sum()) / self.old_size)
 
 
@@ -136,7 +136,7 @@ def carry(qrels: Labeling, old: AsDocs, new: AsDocs, *, share: float = SHARE) ->
 def _label(
     shared: Mapping[str, _Shared], grades: Mapping[str, float], threshold: float, share: float
 ) -> tuple[str, float | None]:
-    """Return a passage's label for a query and how it is known; None where it is not."""
+    """Return a passage's label for a query and its origin, or None."""
     same = [grade for old_id, grade in grades.items() if shared[old_id].whole]
     if same:
         return "same", max(same)
@@ -150,14 +150,14 @@ def _label(
 
 
 def _all_known(words: npt.NDArray[np.bool_]) -> bool:
-    """Return whether all of a text is known; fewer words at its ends than are compared cannot be."""
+    """Return whether all of a text is known, except for a few words at its ends, too few to compare."""
     unknown = np.flatnonzero(~words)
     inside = (unknown >= _WORDS - 1) & (unknown <= len(words) - _WORDS)
     return bool(words.any()) and not inside.any()
 
 
 def _found(docs: Docs, names: Sequence[str]) -> tuple[dict[str, Doc], list[str]]:
-    """Return those of the judged documents that there are, and the ids of the others."""
+    """Return the judged documents that exist, and the ids of the others."""
     wanted, found = set(names), {}
     for doc in one_by_one(docs):
         if doc.doc_id in wanted:
@@ -166,18 +166,18 @@ def _found(docs: Docs, names: Sequence[str]) -> tuple[dict[str, Doc], list[str]]
 
 
 def _words(doc: Doc) -> list[str]:
-    """Return the words of a text without case; the title is not of the passage alone, and stays out."""
+    """Return the words of a text, ignoring case and the title, which several passages share."""
     return [str(word) for word in _WORD.findall(doc.text.casefold())]
 
 
 def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return all stretches of words that are compared; a text that is shorter than one is one."""
+    """Return all stretches of words to compare; a shorter text is one stretch."""
     size = min(_WORDS, len(words))
     return [tuple(words[start : start + size]) for start in range(len(words) - size + 1)] if words else []
 
 
 def _sharing(judged: Mapping[str, Doc], docs: Docs) -> Iterator[tuple[str, dict[str, _Shared]]]:
-    """Yield each new document with what the judged ones share with it; only those that share something."""
+    """Yield each new document that shares text with judged ones, with the overlaps."""
     places: dict[tuple[str, ...], list[str]] = defaultdict(list)
     sizes = {}
     for doc_id, doc in judged.items():

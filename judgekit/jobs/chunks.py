@@ -1,4 +1,4 @@
-"""Where documents stand on their pages, found from the texts."""
+"""Locates documents on their pages by their texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from judgekit.data.frames import AsDocs, as_docs, one_by_one
 from judgekit.errors import DataError
 
 _LEAST: Final = 90
-"""How alike a text has to be, from 0 to 100 (`rapidfuzz.fuzz.partial_ratio`)."""
+"""The required similarity, from 0 to 100 (`rapidfuzz.fuzz.partial_ratio`)."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Documents, with their spans where one was found.
+    """Documents with their spans, as far as found.
 
     Attributes:
-        docs: all of them, in their order.
-        exact: how many stand on their page letter by letter, but for white space.
-        alike: how many nearly do.
-        unplaced: why the others could not be placed, by id.
+        docs: all documents, in order.
+        exact: number of documents located exactly, ignoring white space.
+        alike: number of documents located by similar text.
+        unplaced: why the others could not be located, by id.
     """
 
     docs: tuple[Doc, ...]
@@ -91,8 +91,8 @@ def _check(doc: Doc, page: str) -> None:
 
 
 def _exact(text: str, page: str) -> tuple[int, int] | None:
-    """Return where a text stands on a page, letter by letter, else but for white space."""
-    # Exactly first: most chunkers keep white space, and the search for a pattern is slow on a whole book.
+    """Return a text's place on a page: exact, else ignoring white space."""
+    # Exact search first: most chunkers keep white space, and searching a whole book for a pattern is slow.
     start = page.find(text)
     if text.strip() and start >= 0:
         return start, start + len(text)
@@ -104,10 +104,10 @@ def _exact(text: str, page: str) -> tuple[int, int] | None:
 
 
 def _alike(text: str, page: str) -> tuple[int, int] | None:
-    """Return the part of a page that is most like a text, if it is alike enough."""
+    """Return the part of a page most similar to a text, if it is similar enough."""
     from rapidfuzz import fuzz
 
-    # The shorter is looked for in the longer, so that a text longer than its page is alike on all of it.
+    # The shorter text is searched for in the longer, so a text longer than its page matches all of the page.
     if not text.strip() or not page or len(text) > 2 * len(page):
         return None
     best = fuzz.partial_ratio_alignment(text, page, score_cutoff=_LEAST)

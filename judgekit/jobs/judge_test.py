@@ -1,7 +1,9 @@
-"""Is a judge fit to label? It labels what runs retrieved for some questions that people judged, and is compared.
+"""Is a judge fit to label?
 
-Questions are drawn at random, each with all of its pairs, so that shares, agreement and the order of the runs are about
-the same questions. A judge whose first labels are all the same is stopped: more of them would say no more.
+It labels what runs retrieved for questions that people judged, and its labels are compared with theirs.
+
+Random questions are drawn with all of their pairs, so that shares, agreement and the order of the runs are about the
+same questions. A judge whose first labels are all the same is stopped, since more labels would tell nothing new.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from judgekit.client.session import Session
 
 FIRST: Final = 20
-"""Labels after which a judge is stopped that has said the same of all of them."""
+"""The number of equal first labels after which a judge is stopped."""
 _PEOPLE: Final = "people"
 _RESAMPLES: Final = 1000
 _MEASURE: Final = "nDCG@5"
@@ -44,13 +46,13 @@ _MEASURE: Final = "nDCG@5"
 
 @dataclass(frozen=True)
 class _Test:
-    """A judge, and the pairs that it is tested on.
+    """A judge, and the pairs to test it on.
 
     Attributes:
         labeler: the judge.
         collection: the drawn questions, their documents and the runs.
         people: their labels.
-        units: what is asked: the first ones hold relevant and other pairs in turn.
+        units: the requests: the first ones alternate between relevant and other pairs.
     """
 
     labeler: Labeler
@@ -69,7 +71,7 @@ class _Test:
             return self._fitness(first, measure, stopped)
         rest = await label_pool(self.labeler, self.collection, session, name, self.units[FIRST:])
         whole = Labeling(name, first.scale, stacked([first.table, rest.table]))
-        # The stage is one, so that the second part's costs are those of both.
+        # It is one stage, so the second part's costs are those of both parts.
         whole.made = rest.made
         return self._fitness(whole, measure, stopped)
 
@@ -119,7 +121,7 @@ class _Test:
         return found
 
     def _order(self, labeling: Labeling, measure: str) -> RunOrder | None:
-        """Return how alike the runs are ordered; None with fewer than two runs."""
+        """Return the agreement on the order of the runs; None with fewer than two runs."""
         from scipy.stats import kendalltau
 
         runs = self.collection.runs
@@ -128,7 +130,7 @@ class _Test:
         people = Labeling(_PEOPLE, self.people.scale, self.people.table)
         judge = Labeling("judge", labeling.scale, labeling.table)
         scores = evaluate(runs, [people, judge], [measure], query_ids=list(self.collection.queries)).values[0]
-        # A question with a score that is undefined under either is left out of both.
+        # A question whose score is undefined under either side is left out of both.
         both = np.isfinite(scores).all(axis=(0, 1))
         theirs, own = scores[0][:, both], scores[1][:, both]
         if not both.any():
@@ -216,7 +218,7 @@ def judge_test(
 
 
 def _drawn(collection: Collection, judged: Set[str], pairs: int, seed: int) -> dict[str, list[str]]:
-    """Return questions that people judged, at random, with the pairs of their pools, until there are enough."""
+    """Return random questions that people judged, with the pairs of their pools, until there are enough."""
     pool = {query_id: docs for query_id, docs in collection.pooled() if query_id in judged and docs}
     names = sorted(pool)
     drawn: dict[str, list[str]] = {}
@@ -237,7 +239,7 @@ def _in_turn(
     people: Labeling,
     rng: np.random.Generator,
 ) -> list[Unit]:
-    """Return a unit for each pair: relevant ones and others in turn first, so that few labels show both."""
+    """Return a unit for each pair, alternating between relevant and other ones first, so that few labels show both."""
     units: list[Unit] = []
     for query_id, doc_ids in drawn.items():
         query = collection.queries[query_id]

@@ -1,4 +1,4 @@
-"""Making nuggets: from reference answers where there are some, else by an LLM from the pooled passages."""
+"""Makes nuggets: from reference answers if there are any, else by an LLM from the pooled passages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 STAGE: Final = "nuggets"
 _PASSAGES: Final = 20
-"""Passages that are shown for a question, the best of each run in turn."""
-# The prompt asks for no more; a model that lists hundreds would make each answer cost dozens of requests.
+"""The number of passages to show for a question, the best of each run in turn."""
+# The limit in the prompt; with hundreds of nuggets, each answer would cost dozens of requests.
 _MOST: Final = 20
 
 
 @dataclass(frozen=True)
 class NuggetMaker:
-    """Asks an LLM for the nuggets of a question, and once more where its reply cannot be read."""
+    """Asks an LLM for the nuggets of a question, and again if its reply cannot be read."""
 
     asker: ListAsker
 
@@ -45,11 +45,11 @@ class NuggetMaker:
         return [Question(values, 'a JSON list of objects, {"fact": "…", "importance": "vital" or "okay"}', _nuggets)]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the question; again, once, if the reply cannot be read."""
+        """Return the question; once more if the reply cannot be read."""
         return self.asker.requests(self._questions(unit), replies)
 
     def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a question takes."""
+        """Return the largest number of requests for a question."""
         return 2
 
     def nuggets(self, unit: Unit, replies: Sequence[Outcome]) -> list[Nugget] | Unread:
@@ -72,12 +72,12 @@ def _nuggets(listed: list[Any]) -> list[Nugget] | str:
 
 @dataclass(frozen=True)
 class NuggetResult:
-    """Nuggets that were written.
+    """The written nuggets.
 
     Attributes:
         nuggets: by query.
-        from_references: how many queries have nuggets of their references.
-        missing: why there are none, by query; such queries are not in the file.
+        from_references: number of queries with nuggets from their references.
+        missing: why a query has none and is not in the file.
     """
 
     nuggets: Nuggets
@@ -147,12 +147,12 @@ def _maker(config: Config, endpoint: str | None) -> NuggetMaker:
 
 
 def _given(collection: Collection) -> dict[str, tuple[Nugget, ...]]:
-    """Return the nuggets that references state, of the queries that have references."""
+    """Return the nuggets stated by references, by query."""
     return {query_id: from_references(query) for query_id, query in collection.queries.items() if query.answers}
 
 
 def _units(collection: Collection, nuggets: Nuggets) -> Iterator[Unit]:
-    """Yield the queries without nuggets that have passages, each with the passages that are shown."""
+    """Yield the queries without nuggets that have passages, with the passages to show."""
     for query_id, query in collection.queries.items():
         docs = _best(collection, query) if query_id not in nuggets else []
         if docs:

@@ -1,4 +1,4 @@
-"""Scoring runs with labelings: `evaluate` and the options that decide what is a score and what is undefined."""
+"""Scoring runs with labelings: `evaluate` and its options, which decide what is undefined."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from judgekit.data.parts import AnyRun
 
 _POOLED: Final = frozenset({"AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"})
-"""Measures that count documents; of the others the first relevant one decides, or they count pairs of a list."""
+"""Measures that count documents; the others depend on the first relevant one, or count pairs of a list."""
 _OTHER_CUTS: Final = (
     "Take RR or Success, or say where documents stand on their pages (judgekit chunks) and take unit=evidence."
 )
 
 Missing = Literal["undefined", "zero", "condense", "bounds"]
-"""What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
-the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""
+"""The effect of a missing label on its query's scores: they are undefined; the label counts as 0; the document leaves
+the lists; or scores get bounds over all possible labels."""
 Unjudged = Literal["nonrelevant", "bounds"]
-"""What a document is that nobody asked about: not relevant, or anything, as above."""
+"""How a document counts that was never labelled: as not relevant, or with bounds, as above."""
 Over = Literal["judged", "run", "relevant"]
-"""Which queries have a score: those of the labeling, 0 where a run lacks them; those of them that the run has, which
-may differ from run to run; or those of the run that have a label above 0."""
+"""The queries to score: the labeling's, with 0 if a run lacks them; those of them that the run has, which may differ
+between runs; or the run's queries with a label above 0."""
 
 
 def evaluate(
@@ -109,10 +109,10 @@ def _check_depth(measures: list[Measure], depth: int) -> None:
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What is scored, and how; see `evaluate`.
+    """The scoring of runs with its options; see `evaluate`.
 
     Attributes:
-        every_query: whether every labeling is scored on all of the queries, or on those that it lists.
+        every_query: whether to score each labeling on all queries, or on those that it lists.
     """
 
     runs: Sequence[AnyRun]
@@ -128,7 +128,7 @@ class _Scoring:
 
     @property
     def bounded(self) -> bool:
-        """Whether bounds are asked for."""
+        """Whether bounds are wanted."""
         return "bounds" in (self.missing, self.unjudged)
 
     def evaluation(self) -> Evaluation:
@@ -137,7 +137,7 @@ class _Scoring:
         computers: dict[Value | None, _Computer] = {None: plain}
         join = plain.join
         if self.every_query:
-            # What no run has anything for scores 0 whatever its labels are; what a labeling knows nothing of, does not.
+            # A query without documents in any run scores 0 whatever its labels; one unknown to a labeling does not.
             join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
             join.listed[:] = True
         blank = join.excused | ~join.listed
@@ -160,7 +160,7 @@ class _Scoring:
             if self.bounded:
                 below, above = computer.bounds(measure)
                 below, above = np.where(undefined, np.nan, below), np.where(undefined, np.nan, above)
-                # With an unknown label the value is known only where every label it may have gives the same.
+                # With an unknown label the value is only known if all possible labels give the same.
                 known = np.where(below == above, below, np.nan)
                 value = np.where(computer.unknown[:, None, :], known, value)
                 low.append(below)
@@ -180,14 +180,14 @@ class _Scoring:
         return Evaluation(join, self.measures, found, reasons, warnings, ends, bounded=self.bounded)
 
     def _left_out(self, hits: LabelledHits) -> Bools:
-        """Return the cells that have no score because of the queries that scores are over, shape (1 or L, R, Q)."""
+        """Return the cells without a score because of the choice of queries, shape (1 or L, R, Q)."""
         if self.over == "judged":
             return np.zeros((1, 1, 1), np.bool_)
         lacking: Bools = ~hits.join.ran[None]
         return lacking | ~(hits.largest > 0) if self.over == "relevant" else lacking
 
     def _computer(self, ties: Value | None) -> _Computer:
-        """Return what computes the measures under one rule of ties; None is that of each run."""
+        """Return the object that computes measures under a rule of ties; None means each run's own."""
         runs = self.runs
         if ties is not None:
             runs = [run.with_ties(Ties(str(ties))) for run in runs]
@@ -205,14 +205,14 @@ class _Scoring:
 
     def _looked_at(self) -> int | None:
         """Return how many documents from the top any measure looks at, or None if some look at all of them."""
-        # Where documents leave the lists, those from further down move up.
+        # If documents leave the lists, others move up.
         if self.missing == "condense" or any(measure.option("judged_only") for measure in self.measures):
             return None
         cutoffs = [measure.cutoff for measure in self.measures]
         return None if None in cutoffs else max(cutoff or 0 for cutoff in cutoffs)
 
     def _bounded_where(self, lost: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return ends with bounds of what missing labels leave undefined, infinite where nothing bounds it."""
+        """Return the values with bounds where missing labels leave them undefined; infinite if nothing bounds them."""
         open_ = lost[None, :, None, :] & np.isnan(low)
         low, high = np.where(open_, -np.inf, low), np.where(open_, np.inf, high)
         places = [place for place, measure in enumerate(self.measures) if not _unbounded(measure)]
@@ -220,7 +220,7 @@ class _Scoring:
             return low, high
         rows = np.flatnonzero(lost.any(axis=1)).tolist()
         columns = np.flatnonzero(lost.any(axis=0)).tolist()
-        # Only what lacks labels is worked out again: often a few queries of thousands.
+        # Only queries that lack labels are computed again, often a few of thousands.
         part = replace(
             self,
             labelings=[self.labelings[row] for row in rows],
@@ -236,7 +236,7 @@ class _Scoring:
 
 
 class _Computer:
-    """Computes measures on the labelled hits that the options ask for, making each kind of them once."""
+    """Computes measures on the labelled hits that the options need, each made once."""
 
     def __init__(self, join: Join, missing: Missing, docs: Docs | None) -> None:
         self.join, self._docs = join, docs
@@ -250,7 +250,7 @@ class _Computer:
         self.unknown[labeling, join.pair_query[pair]] = True
 
     def hits(self, measure: Measure, filled: str = "") -> LabelledHits:
-        """Return the hits that a measure looks at, unknown labels filled with the ``high``, ``low`` or ``worst``."""
+        """Return the hits for a measure, with unknown labels filled with the ``high``, ``low`` or ``worst``."""
         drop: Drop = "unlabelled" if measure.option("judged_only") else self._drop
         key = filled, drop
         if key not in self._made:
@@ -261,13 +261,13 @@ class _Computer:
         return self._made[key]
 
     def _end(self, filled: str, drop: Drop) -> Floats:
-        """Return the largest label that may be, the lowest, or the worst, by labeling."""
+        """Return the largest, lowest or worst possible label, by labeling."""
         ends = []
         for labeling in self.join.labelings:
             scale = labeling.scale
             if filled == "high":
                 ends.append(scale.high)
-            # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
+            # A negative grade would leave a condensed list, so it is no worse than a 0 that stays.
             elif filled == "worst" and drop == "unlabelled" and scale.kind != "signed":
                 ends.append(0)
             else:
@@ -275,27 +275,27 @@ class _Computer:
         return np.array(ends, np.float64)
 
     def values(self, measure: Measure, asked: Bools) -> Floats:
-        """Return the measure's values, shape (L, R, Q), those asked for at least."""
+        """Return the measure's values, shape (L, R, Q), at least for the cells asked for."""
         hits = self.hits(measure).asking(asked)
         if measure.by_evidence:
             hits, measure = by_evidence(hits, measure, self._docs)
         return measure.definition.compute(hits, measure)
 
     def bounds(self, measure: Measure) -> tuple[Floats, Floats]:
-        """Return bounds of a measure over all labels that the unknown ones may have."""
+        """Return bounds of a measure over all possible labels of unknown ones."""
         about = measure.definition
         if measure.by_evidence:
-            # Unknown labels may make units, or join them: anything may be.
+            # Unknown labels may create units or join them, so anything is possible.
             known = self.values(measure, np.ones((), np.bool_))
             return self._anything(measure, known, known)
-        # What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
-        # What asks for no label, but how many documents a list has, is least where the most of them leave it.
+        # The retrieved documents take the lowest labels while the denominator takes the highest, and the other way
+        # round. Measures of a list's length are smallest when most documents leave it.
         worst = self.hits(measure, "low" if about.needs == "nothing" else "worst")
         best = self.hits(measure, "high")
         low = about.compute(worst.against(best), measure)
         high = about.compute(best.against(worst), measure)
         if measure.lower_is_better:
-            # Where only unknown labels may be relevant, the first relevant one may stand anywhere.
+            # If only unknown labels can be relevant, the first relevant document can be anywhere.
             last = np.where(np.isnan(high), np.nan, np.broadcast_to(worst.retrieved, low.shape))
             low, high = high, np.where(np.isnan(low), last, low)
         if about.high is not None:
@@ -303,13 +303,13 @@ class _Computer:
         return self._anything(measure, low, high) if about.unbounded(measure) else (low, high)
 
     def _anything(self, measure: Measure, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return bounds that are the whole range of a measure where a label is unknown."""
+        """Return the whole range of a measure as bounds where a label is unknown."""
         about, wide = measure.definition, self.unknown[:, None, :]
         return np.where(wide, float(about.low or 0), low), np.where(wide, float(about.high or 1), high)
 
 
 def _unbounded(measure: Measure) -> str:
-    """Return why nothing bounds a measure where labels are unknown, "" where something does."""
+    """Return why a measure has no bounds for unknown labels, or ""."""
     if measure.by_evidence and measure.definition.high is None:
         return f"{measure} has no bounds: unknown labels may make or join units of evidence"
     if measure.definition.author:
@@ -320,7 +320,7 @@ def _unbounded(measure: Measure) -> str:
 def _undefined(measure: Measure, labeling: Labeling) -> str:
     """Return why a measure is not defined under a labeling, or ''."""
     needs, scale, name = measure.definition.needs, labeling.scale, measure.name
-    # NumRet(rel=1) counts relevant documents, though NumRet looks at no label.
+    # NumRet(rel=1) counts relevant documents, although NumRet uses no labels.
     if needs == "nothing" and measure.rel is not None:
         needs = "binary"
     whose = f"the {scale.kind} labels of {labeling.name}"
@@ -337,7 +337,7 @@ def _undefined(measure: Measure, labeling: Labeling) -> str:
 
 
 def incomparable(runs: Sequence[AnyRun], measure: Measure) -> str:
-    """Return why a measure does not compare runs: they are over other documents, and it counts documents; else ""."""
+    """Return why a measure cannot compare runs (it counts documents, and their collections differ), or ""."""
     if not _counts_documents(measure):
         return ""
     pairs = list(disjoint(runs))
@@ -356,7 +356,7 @@ def _counts_documents(measure: Measure) -> bool:
 
 
 def _apart(join: Join, measures: list[Measure]) -> Iterator[str]:
-    """Yield which measures do not compare runs that share few documents."""
+    """Yield the measures that cannot compare runs with few documents in common."""
     counting = [measure for measure in measures if _counts_documents(measure)]
     if not counting:
         return
@@ -368,7 +368,7 @@ def _apart(join: Join, measures: list[Measure]) -> Iterator[str]:
 
 
 def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterator[str]:
-    """Yield which labelings do not say where relevant documents stand, of each of which evidence is counted once."""
+    """Yield the labelings without the places of relevant documents, if their evidence is counted once."""
     of_evidence = [measure for measure in measures if measure.by_evidence]
     if not of_evidence:
         return
@@ -392,7 +392,7 @@ def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterato
 
 
 def foreign(evaluation: Evaluation) -> list[str]:
-    """Return the labelings that list no document of any run, so that each 0 would say nothing of the runs."""
+    """Return the labelings that list no document of any run, so that a 0 would mean nothing."""
     join = evaluation._join
     names = []
     for labeling, known, listed in zip(join.labelings, join.known, join.listed, strict=True):
@@ -402,7 +402,7 @@ def foreign(evaluation: Evaluation) -> list[str]:
 
 
 def _unrelated(join: Join) -> Iterator[str]:
-    """Yield which runs have nothing to do with a labeling: another collection's, or ids written otherwise."""
+    """Yield the runs unrelated to a labeling: from another collection, or with ids spelled differently."""
     _, runs, queries = join.shape
     for known, listed, labeling in zip(join.known, join.listed, join.labelings, strict=True):
         if not listed.any():
@@ -417,7 +417,7 @@ def _unrelated(join: Join) -> Iterator[str]:
 
 
 def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> Iterator[str]:
-    """Yield what the user should know about scales that nobody declared, and labels outside of declared ones."""
+    """Yield notes on undeclared scales, and on labels outside declared ones."""
     for labeling in labelings:
         if labeling.subtopics:
             values = f"column 2 of {labeling.name} has up to {labeling.subtopics} values for a query"

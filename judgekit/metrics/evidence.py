@@ -1,9 +1,8 @@
-"""Evidence that is counted once: ``nDCG(unit=evidence)@5``.
+"""Counting evidence once: ``nDCG(unit=evidence)@5``.
 
-Relevant documents of one page whose spans overlap share evidence, and a connected group of them is a *unit*. A
-document gains what its label exceeds the best label of its unit that was shown before it, the ideal shows every unit
-once at its largest label, and what is counted are first showings. Once labels are replaced so, the formulas hold as
-they are.
+Relevant documents of one page whose spans overlap share evidence, and a connected group of them is a *unit*. A document
+gains the excess of its label over the best label of its unit above it; the ideal shows every unit once at its largest
+label; and only first showings count. With labels replaced this way, the formulas stay the same.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ from judgekit.metrics.measures import Measure
 from judgekit.spec import Spec
 
 _FIRST: Final = ("RR", "Success")
-"""Measures that look no further than the first relevant document, which is a first showing."""
+"""Measures that only look at the first relevant document, which is a first showing."""
 _READ: Final = ("unit", "ties")
 _REPLACED: Final = (*_READ, "rel", "dcg")
 _SHARED: Final = 0.5
-"""Two documents share evidence if their spans have so much of the shorter one in common."""
+"""Two documents share evidence if their spans have this share of the shorter one in common."""
 
 
 def suited(measures: Iterable[Measure], runs: Sequence[Run], docs: Docs) -> list[Measure]:
-    """Return the measures; where runs are over different cuts of the same pages, those of evidence."""
+    """Return the measures; for runs over different chunks of the same pages, those of evidence."""
     given = list(measures)
     counting_once = [of_evidence(measure) for measure in given]
-    # To compare the cuts reads every document's span.
+    # Comparing the chunks reads every document's span.
     return counting_once if counting_once != given and cut_differently(runs, docs) else given
 
 
 def of_evidence(measure: Measure) -> Measure:
-    """Return the measure that counts evidence once; as it is where it says what it counts, or has no such unit."""
+    """Return the measure that counts evidence once; unchanged if it has its own unit or none."""
     if "unit" not in measure.definition.params or "unit" in measure.spec.options:
         return measure
     return Measure(replace(measure.spec, params=(*measure.spec.params, ("unit", "evidence"))))
 
 
 def by_evidence(hits: LabelledHits, measure: Measure, docs: Docs | None) -> tuple[LabelledHits, Measure]:
-    """Return the hits, each label replaced by what its document adds, and the measure of documents to take of them."""
+    """Return the hits with each label replaced by its document's gain, and the measure of documents to apply."""
     first = measure.name in _FIRST
     done = _READ if first else _REPLACED
     params = tuple((key, value) for key, value in measure.spec.params if key not in done)
@@ -64,19 +63,19 @@ def by_evidence(hits: LabelledHits, measure: Measure, docs: Docs | None) -> tupl
 
 
 def _added(hits: LabelledHits, measure: Measure, docs: Docs | None, by_gain: bool) -> LabelledHits:
-    """Return the hits of what each document adds; ``by_gain`` says whether labels count as amounts."""
+    """Return the hits with each document's gain; with ``by_gain`` labels count as amounts."""
     join, table, scales = hits.join, hits.table, list(hits.scales)
     if measure.definition.needs == "gain":
         table = gains_of(measure, table)
     if not by_gain:
         table = table.copy()
         for row, least in enumerate(hits.threshold(measure.rel).tolist()):
-            # Without a threshold labels stay as they are: P is their mean.
+            # Without a threshold labels stay unchanged: P is their mean.
             if not math.isnan(least):
                 table[row] = np.where(table[row] >= least, 1, np.minimum(table[row], 0))
                 scales[row] = Scale("binary")
     unit = _units(hits, table > 0, docs)
-    # Every hit is a pair of its own: what a document adds depends on what its list showed before.
+    # Every hit is a pair of its own, since a document's gain depends on what its list showed before.
     apart = copy.copy(join)
     apart.hit_pair, apart.pair_query = np.arange(len(join.hit_pair)), join.hit_list % join.shape[2]
     apart.lost = join.lost[:, join.hit_pair]
@@ -91,7 +90,7 @@ def _added(hits: LabelledHits, measure: Measure, docs: Docs | None, by_gain: boo
 
 
 def _units(hits: LabelledHits, relevant: Bools, docs: Docs | None) -> Ints:
-    """Return per labeling and pair a pair of its unit, the same for all of them, shape (L, P)."""
+    """Return a representative pair of each pair's unit, per labeling, shape (L, P)."""
     join = hits.join
     unit = np.tile(np.arange(relevant.shape[1]), (len(relevant), 1))
     for number, labeling in enumerate(join.labelings):
@@ -104,14 +103,14 @@ def _units(hits: LabelledHits, relevant: Bools, docs: Docs | None) -> Ints:
 
 
 def _more(lists: Ints, units: Ints, values: Floats) -> Floats:
-    """Return what each value exceeds the largest one of its list and unit that stands before it, at least 0."""
+    """Return each value's excess over the largest earlier one of its list and unit, at least 0."""
     order = np.lexsort((units, lists))
     new_list = np.diff(lists[order], prepend=-1) != 0
     new_unit = np.diff(units[order], prepend=-1) != 0
     starts = np.flatnonzero(new_list | new_unit)
     block = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     levels, level = np.unique(np.append(0, values), return_inverse=True)
-    # Levels of a later block are larger than all of an earlier one, so that one running maximum serves all blocks.
+    # Levels of later blocks are larger than all earlier ones, so one running maximum serves all blocks.
     base = block * len(levels)
     before = np.maximum.accumulate(base + level[1:][order]) - base
     before[1:] = before[:-1]
@@ -122,7 +121,7 @@ def _more(lists: Ints, units: Ints, values: Floats) -> Floats:
 
 
 def _keep_best(gains: Floats, units: Ints) -> None:
-    """Leave of each unit its largest gain, at one of its pairs; the others become 0."""
+    """Keep each unit's largest gain at one of its pairs, and set the others to 0."""
     found = np.flatnonzero(gains > 0)
     order = found[np.lexsort((-gains[found], units[found]))]
     again = np.diff(units[order], prepend=-1) == 0

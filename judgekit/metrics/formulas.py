@@ -1,7 +1,7 @@
 """Judgekit's measures: each is defined next to its formula, vectorised over all labelings, runs and queries at once.
 
-Sums run in rank order, one addition after another (`bincount` does that, `sum` does not), and divisions stand where
-trec_eval has them, so that values agree with it to the last bit.
+Sums run in rank order, one addition after another (as in `bincount`, unlike `sum`), and divisions happen where
+trec_eval has them, so that values agree to the last bit.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def _is_positive(value: Value) -> bool:
 
 
 def _ratio(part: npt.NDArray[np.number], whole: npt.NDArray[np.number]) -> Floats:
-    """Divide; 0 where there is nothing to count."""
-    # trec_eval gives a query without any relevant document 0, and does not leave it out of the mean.
+    """Divide; 0 if there is nothing to count."""
+    # As in trec_eval, a query without any relevant document has 0, and stays in the mean.
     with np.errstate(divide="ignore"):
         return np.asarray(part / np.where(part == 0, 1, whole), np.float64)
 
 
 def _by_scale(hits: LabelledHits, measure: Measure, binary: Floats, graded: Callable[[], Floats]) -> Floats:
-    """Take ``binary`` for labelings on which relevance is a yes or no, ``graded`` for the others."""
+    """Take ``binary`` for labelings with yes-or-no relevance, ``graded`` for the others."""
     undecided = np.isnan(hits.threshold(measure.rel))
     return np.where(undecided[:, None, None], graded(), binary) if undecided.any() else binary
 
@@ -68,8 +68,8 @@ def _found(hits: LabelledHits, measure: Measure) -> Floats:
 
 
 def _depth(hits: LabelledHits, measure: Measure) -> Ints:
-    """Return what precision divides by: the cutoff, or the number of documents that were looked at."""
-    # A list of three documents has three of ten places filled: trec_eval divides by ten.
+    """Return precision's denominator: the cutoff, or the number of documents in the list."""
+    # With three documents in ten places, trec_eval divides by ten.
     short = measure.cutoff is None or measure.option("by") == "retrieved"
     return np.maximum(hits.looked_at(measure.cutoff), 1) if short else np.array(measure.cutoff)
 
@@ -111,12 +111,12 @@ def precision(hits: LabelledHits, measure: Measure) -> Floats:
     },
 )
 def recall(hits: LabelledHits, measure: Measure) -> Floats:
-    # More hits than relevant documents there are only for bounds, which take the two from different labels.
+    # Only bounds can have more hits than relevant documents, since they take the two from different labels.
     return np.minimum(_ratio(_found(hits, measure), _to_find(hits, measure)), 1)
 
 
 def _to_find(hits: LabelledHits, measure: Measure) -> Ints:
-    """Return the number of relevant documents, or the most of them that the top k can hold, shape (L, 1, Q)."""
+    """Return the number of relevant documents, at most those that the top k can hold, shape (L, 1, Q)."""
     total = hits.judged.total(measure.rel)
     if measure.option("by") == "possible" and measure.cutoff is not None:
         return np.minimum(total, measure.cutoff)
@@ -136,7 +136,7 @@ def f1(hits: LabelledHits, measure: Measure) -> Floats:
 
 
 def _first(hits: LabelledHits, measure: Measure) -> Hits:
-    """Return the first relevant document of each list; with ``best`` the first with the largest label there is."""
+    """Return the first relevant document of each list; with ``best`` the first with the largest label."""
     found = hits.relevant(measure.rel)
     if measure.option("best"):
         largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
@@ -156,7 +156,7 @@ def _first(hits: LabelledHits, measure: Measure) -> Hits:
     params={**_BINARY, **_UNIT},
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
-    # On shares of a yes the largest label, as in the eRAG paper.
+    # For shares of yes the largest label, as in the eRAG paper.
     out = np.zeros(hits.cells)
     out[_first(hits, measure).top(measure.cutoff).cell] = 1
     return _by_scale(hits, measure, out.reshape(hits.shape), lambda: _largest_label(hits, measure.cutoff))
@@ -219,12 +219,12 @@ def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
 
 
 def gains_of(measure: Measure, labels: Floats) -> Floats:
-    """Return the gains that a measure makes of labels."""
+    """Return a measure's gains for labels."""
     return np.exp2(labels) - 1 if measure.option("dcg") == "exp-log2" else labels
 
 
 def _gained(hits: LabelledHits, measure: Measure) -> Hits:
-    """Return the hits with a positive gain, their labels replaced by the gains."""
+    """Return the hits with a positive gain, as labels."""
     found = hits.positive()
     return replace(found, label=gains_of(measure, found.label))
 
@@ -290,7 +290,7 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
     },
 )
 def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
-    # For bounds the ideal has other labels than the lists.
+    # For bounds, the ideal has other labels than the lists.
     return _ratio(dcg.compute(hits, measure), _ideal(hits.judged, measure))
 
 
@@ -333,7 +333,7 @@ def auc(hits: LabelledHits, measure: Measure) -> Floats:
     lower_is_better=True,
 )
 def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
-    # Not 0: without a relevant document there is no rank, and 0 would be the best of all.
+    # Not 0: without a relevant document there is no rank, and 0 would be the best one.
     found = _first(hits, measure)
     out = np.full(hits.cells, np.nan)
     out[found.cell] = found.rank
@@ -364,12 +364,12 @@ def _err_undefined(measure: Measure, scale: Scale) -> str:
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.positive().top(measure.cutoff)
-    # A share of a yes is a probability as it is, a grade becomes one.
+    # A share of yes is a probability already; a grade becomes one.
     given = measure.option("prob")
     by_label = np.array([given == "label" or (not given and x.kind == "unit") for x in hits.scales])[found.owner]
     most = np.array([scale.high for scale in hits.scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
-    # From the first of every list to the last: what is left of the readers, and what they have gained.
+    # From the top to the bottom of all lists: the share of remaining readers, and their gain.
     by_place = np.argsort(found.nth, kind="stable")
     left, out = np.ones(hits.cells), np.zeros(hits.cells)
     for step in np.split(by_place, np.cumsum(np.bincount(found.nth)[1:])[:-1]) if len(found.nth) else ():
@@ -407,7 +407,7 @@ def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
 def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     found, judged, least = hits.labelled(), hits.judged, hits.threshold(measure.rel)
     relevant = found.label >= least[found.owner]
-    # Negative labels are neither.
+    # Negative labels count as neither.
     other = ~relevant & (found.label >= 0)
     others = np.cumsum(np.append(0, other))
     above = (others[:-1] - others[spans(found.cell)[0]])[relevant]
@@ -415,7 +415,7 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     number = hits.of_cell(total, cell)
     wrong = judged.per_group((judged.table < least[:, None]) & (judged.table >= 0))
     most = np.minimum(number, hits.of_cell(wrong, cell))
-    # No more than the relevant ones count.
+    # Not more than the relevant ones count.
     counted = np.minimum(above, number).astype(np.float64)
     return _ratio(hits.sum(cell, 1 - counted / np.maximum(most, 1)), total)
 
@@ -441,7 +441,7 @@ def udcg(hits: LabelledHits, measure: Measure) -> Floats:
     # An unlabelled document counts in the mean, as it does in the authors' code.
     listed = hits.looked_at(measure.cutoff)
     gains = 1 / (1 + np.exp(-hits.sum(top.cell, top.label * weight) / np.maximum(listed, 1)))
-    # Where nothing was retrieved it is 0, there and of every measure, and not the middle of its range.
+    # An empty list has 0, as in every measure, not the middle of the range.
     return np.asarray(np.where(listed > 0, gains, 0.0), np.float64)
 
 
@@ -524,7 +524,7 @@ Definition(
     params={**_BINARY, "beta": Param("weight b of recall", 1.0, valid=_is_positive, expected="a number above 0")},
 )
 def set_f(hits: LabelledHits, measure: Measure) -> Floats:
-    # As in trec_eval, the weight itself: van Rijsbergen has its square.
+    # As in trec_eval, the weight itself; van Rijsbergen uses its square.
     beta = float(measure.option("beta") or 0)
     p, r = set_precision.compute(hits, measure), recall.compute(hits, measure)
     return _ratio((beta + 1) * p * r, r + beta * p)

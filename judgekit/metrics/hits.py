@@ -1,4 +1,4 @@
-"""What the formulas look at: labels put on the joined hits, selected and ranked."""
+"""The input of the formulas: labelled hits of the join, selected and ranked."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from judgekit.data.labelings import Scale
 from judgekit.metrics.join import Bools, Floats, Ints, Join, block_spans
 
 Drop = Literal["nothing", "missing", "unlabelled"]
-"""Which documents leave the lists before anything is counted."""
+"""The documents that leave the lists before counting."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Some of the retrieved documents that have a label, by cell, best first; one entry each.
+    """Selected retrieved documents with a label, by cell, best first; one entry each.
 
     Attributes:
         cell: the cell.
         rank: 1-based rank in the list.
-        label: the label, or what a measure makes of it.
+        label: the label, or a measure's gain for it.
         flat: index into an array over labelings and the join's hits.
         width: the number of the join's hits.
     """
@@ -45,22 +45,22 @@ class Hits:
 
     @cached_property
     def nth(self) -> Ints:
-        """The document is the nth of its cell among these, from 1."""
+        """The document's place among these in its cell, from 1."""
         return places(self.cell)
 
     def where(self, chosen: Bools) -> Hits:
         """Return the chosen ones."""
-        # Indices: to select by truth values costs several times as much where they alternate.
+        # Indices: selecting by alternating truth values takes several times as long.
         at = np.flatnonzero(chosen)
         return Hits(self.cell[at], self.rank[at], self.label[at], self.flat[at], self.width)
 
     def top(self, cutoff: int | None) -> Hits:
-        """Return those of the first ``cutoff`` ranks."""
+        """Return those in the first ``cutoff`` ranks."""
         return self if cutoff is None else self.where(self.rank <= cutoff)
 
 
 class Weights(NamedTuple):
-    """Weights that a measure sums, by cell or group, each of a rank."""
+    """Weights to sum, by cell or group, each with a rank."""
 
     group: Ints
     rank: Ints
@@ -72,7 +72,7 @@ class Weights(NamedTuple):
         if cutoff is not None:
             inside = np.flatnonzero(self.rank <= cutoff)
             group, weight = group[inside], weight[inside]
-        # bincount adds one number after another, as trec_eval does: sum would differ in the last bit.
+        # bincount adds one number after another, like trec_eval; sum would differ in the last bit.
         sums = np.bincount(group, weight, math.prod(shape))
         return np.asarray(sums.reshape(shape), np.float64)
 
@@ -83,11 +83,11 @@ class LabelledHits:
     Attributes:
         join: the join.
         shape: numbers of labelings, runs and queries (L, R, Q).
-        table: the label of each pair, NaN where there is none, shape (L, P).
-        drop: which documents have left the lists.
-        retrieved: documents per list, without those left out, shape (1 or L, R, Q).
-        asked: the cells whose values are asked for, shape (L, R, Q).
-        scales: what the labels mean, per labeling.
+        table: the label of each pair, NaN for none, shape (L, P).
+        drop: the documents that left the lists.
+        retrieved: number of remaining documents per list, shape (1 or L, R, Q).
+        asked: the cells whose values are wanted, shape (L, R, Q).
+        scales: the labels' scale, per labeling.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class LabelledHits:
         self._stays: Bools | None = None
         self._memory: dict[Hashable, Any] = {}
         self.drop: Drop = drop
-        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
+        # If documents leave the lists, the others move up by the number of those that left above them.
         if drop == "unlabelled":
-            # A negative grade says that a document was not judged; trec_eval treats it so, and a gain may be negative.
+            # As in trec_eval, a negative grade means that a document was not judged; a gain may be negative.
             least = np.array([-np.inf if scale.kind == "signed" else 0 for scale in self.scales])
             stays = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
             self._stays = stays
@@ -123,32 +123,32 @@ class LabelledHits:
             self.retrieved = join.retrieved - self.count(self._cells(leaves)[0])
 
     def _counted_above(self, chosen: Bools) -> Ints:
-        """Return per labeling and hit how many of the chosen hits stand above it in its list, shape (L, H)."""
+        """Return the number of chosen hits above each hit in its list, per labeling, shape (L, H)."""
         self._moved: Ints = np.cumsum(np.pad(chosen, ((0, 0), (1, 0))), axis=1)
         return np.asarray(self._moved[:, :-1] - self._moved[:, self.join.lists[0]])
 
     def against(self, judged: LabelledHits) -> LabelledHits:
         """Return these hits with other labels for denominators and ideals."""
-        # A copy has the same memory: what was worked out of the hits serves both.
+        # A copy shares the memory, so results about the hits serve both.
         other = copy.copy(self)
         other._judged = judged
         return other
 
     @property
     def judged(self) -> LabelledHits:
-        """The labels that count for denominators and ideals: these, but for bounds."""
+        """The labels for denominators and ideals: the same, except for bounds."""
         return self._judged or self
 
     def asking(self, cells: Bools) -> LabelledHits:
-        """Return these hits for a formula that may do without the other cells."""
-        # A user's function may fail on a list whose score nobody wants.
+        """Return these hits for a formula that does not need the other cells."""
+        # A user's function may fail on a list whose score is not wanted.
         other = copy.copy(self)
         other.asked = np.broadcast_to(cells, self.shape)
         return other
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned when it was first called for ``key``."""
-        # The measures of a table have most in common: the relevant hits serve P, R, RR and AP at every cutoff.
+        """Return the result of the first ``make`` for ``key``."""
+        # A table's measures share most of their input: the relevant hits serve P, R, RR and AP at every cutoff.
         if key not in self._memory:
             self._memory[key] = make()
         made: T = self._memory[key]
@@ -161,15 +161,15 @@ class LabelledHits:
 
     @property
     def group_shape(self) -> tuple[int, int, int]:
-        """The shape of what does not depend on the run, (L, 1, Q)."""
+        """The shape of values that do not depend on the run, (L, 1, Q)."""
         return self.shape[0], 1, self.shape[2]
 
     def of_cell(self, values: Ints, cell: Ints) -> Ints:
-        """Return the value of each cell asked for; ``values`` broadcast to (L, R, Q)."""
+        """Return the values of the wanted cells; ``values`` broadcast to (L, R, Q)."""
         return np.broadcast_to(values, self.shape).reshape(-1)[cell]
 
     def count(self, cell: Ints) -> Ints:
-        """Return how often each cell is there, shape (L, R, Q)."""
+        """Return the number of hits of each cell, shape (L, R, Q)."""
         return np.bincount(cell, minlength=self.cells).reshape(self.shape)
 
     def sum(self, cell: Ints, weight: Floats) -> Floats:
@@ -182,14 +182,14 @@ class LabelledHits:
         return self.retrieved if cutoff is None else np.minimum(self.retrieved, cutoff)
 
     def within(self, found: Hits, cutoff: Ints | int | None) -> Floats:
-        """Return how many of these hits stand within a cutoff, shape (L, R, Q)."""
+        """Return the number of these hits within a cutoff, shape (L, R, Q)."""
         cell = found.cell
         if cutoff is not None:
             cell = cell[np.flatnonzero(found.rank <= cutoff)]
         return self.count(cell).astype(np.float64)
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
-        """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
+        """Return, per hit, the numbers of documents before and in its block of equal scores."""
         hit = found.flat % found.width
         before, size, first, last = (column[hit] for column in self.join.blocks)
         if self.drop == "nothing":
@@ -202,7 +202,7 @@ class LabelledHits:
         return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
 
     def tied(self, found: Hits) -> tuple[Ints, Ints]:
-        """Return, per hit, the first of these hits in its block and the one behind the last; see `ties`."""
+        """Return, per hit, the first of these hits in its block and the one after the last; see `ties`."""
         return block_spans(found.cell, self.ties(found)[0])
 
     def _cells(self, chosen: Bools) -> tuple[Ints, Ints, Ints, Ints]:
@@ -213,8 +213,8 @@ class LabelledHits:
         return cell, owner, hit, flat
 
     def _select(self, chosen: Bools) -> Hits:
-        """Return the hits, of those that stay in the lists, whose pair has a chosen label, shape (L, P)."""
-        # Gathering what was chosen and then its labels moves an eighth of the bytes of gathering all labels.
+        """Return the hits remaining in the lists whose pair has a chosen label, shape (L, P)."""
+        # Gathering the chosen hits and then their labels moves an eighth of the bytes of all labels.
         hit_pair = self.join.hit_pair
         there = np.take(chosen, hit_pair, axis=1)
         if self._stays is not None:
@@ -225,14 +225,14 @@ class LabelledHits:
         return Hits(cell, rank, self.table.ravel()[pair], flat, max(len(hit_pair), 1))
 
     def threshold(self, rel: float | None) -> Floats:
-        """Return the least relevant label per labeling, shape (L,); NaN where nothing says which it is."""
+        """Return the smallest relevant label per labeling, shape (L,); NaN if undeclared."""
         if rel is not None:
             return np.full(self.shape[0], float(rel))
         # As float64, None is NaN.
         return np.array([scale.min_rel for scale in self.scales], np.float64)
 
     def relevant(self, rel: float | None) -> Hits:
-        """Return the relevant hits under a threshold (None: what the labelings declare)."""
+        """Return the relevant hits under a threshold (None: the labelings' own)."""
         return self.once(("relevant", rel), lambda: self._select(self._reaches(rel)))
 
     def _reaches(self, rel: float | None) -> Bools:
@@ -248,25 +248,25 @@ class LabelledHits:
         return self.once("labelled", lambda: self._select(~np.isnan(self.table)))
 
     def total(self, rel: float | None) -> Ints:
-        """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
+        """Return the number of relevant documents per labeling and query, shape (L, 1, Q)."""
         return self.once(("total", rel), lambda: self.per_group(self._reaches(rel)))
 
     def per_group(self, chosen: Bools) -> Ints:
-        """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
+        """Return the number of chosen labels, shape (L, P), in each group, shape (L, 1, Q)."""
         group, _ = self.groups(chosen)
         counts = np.bincount(group, minlength=math.prod(self.group_shape))
         return counts.reshape(self.group_shape)
 
     @cached_property
     def largest(self) -> Floats:
-        """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
+        """The largest label per labeling and query, -inf without one, shape (L, 1, Q)."""
         out = np.full(math.prod(self.group_shape), -np.inf)
         group, label = self.groups(~np.isnan(self.table))
         np.maximum.at(out, group, label)
         return out.reshape(self.group_shape)
 
     def no_relevant(self, rel: float | None) -> Bools:
-        """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
+        """Return which groups lack a relevant document, or a label above 0 if the scale has no threshold, (L, 1, Q)."""
         undecided = np.isnan(self.threshold(rel))
         none: Bools = self.total(rel) == 0
         if undecided.any():
@@ -281,7 +281,7 @@ class LabelledHits:
 
 
 def _where(chosen: Bools) -> tuple[Ints, Ints, Ints]:
-    """Return row, column and flat index of what is True, in a fraction of the time of `numpy.nonzero`."""
+    """Return row, column and flat index of True values, in a fraction of the time of `numpy.nonzero`."""
     flat = np.flatnonzero(chosen)
     row = np.repeat(np.arange(len(chosen)), np.count_nonzero(chosen, axis=1))
     return row, flat - row * chosen.shape[1], flat
@@ -292,7 +292,7 @@ def best_first(group: Ints, gain: Floats) -> Weights:
     levels = np.sort(gain)
     levels = levels[np.diff(levels, prepend=-np.inf) > 0]
     count = max(len(levels), 1)
-    # One sort of integers that hold group and gain, which is several times faster than sorting by two keys.
+    # One sort of integers of group and gain is several times faster than sorting by two keys.
     from_top = count - 1 - np.searchsorted(levels, gain)
     keys = np.sort(group * count + from_top)
     group, down = np.divmod(keys, count)
@@ -300,7 +300,7 @@ def best_first(group: Ints, gain: Floats) -> Weights:
 
 
 def places(groups: Ints) -> Ints:
-    """Return each row's place within its group, from 1; rows of a group stand together."""
+    """Return each row's place within its group, from 1; rows of a group are adjacent."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     lengths = np.diff(starts, append=len(groups))
     return np.arange(1, len(groups) + 1) - np.repeat(starts, lengths)

@@ -1,8 +1,7 @@
 """The one join of runs with labelings, on which all measures are computed.
 
-Everything is flat arrays. A *list* is a (run, query), a *cell* a (labeling, run, query), a *group* a (labeling,
-query), each numbered in that order. A *pair* is a (query, doc) that some labeling lists; a *hit* is a row of a run
-whose pair some labeling lists.
+All arrays are flat. A *list* is a (run, query), a *cell* a (labeling, run, query), a *group* a (labeling, query), each
+numbered in that order. A *pair* is a (query, doc) that some labeling lists; a *hit* is a row of a run with such a pair.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ _EXCUSED: Final = STATUSES.index(Status.NOT_APPLICABLE)
 
 
 class Join:
-    """Runs and labelings over the evaluated queries, their documents matched once.
+    """Runs and labelings on the evaluated queries, with their documents matched once.
 
     Attributes:
-        runs, labelings, query_ids: what was joined.
+        runs, labelings, query_ids: the joined runs, labelings and queries.
         shape: numbers of labelings, runs and queries (L, R, Q).
         listed: whether the labeling has rows for the query, shape (L, Q).
-        missing, excused: whether a label of the query is missing, or not applicable, shape (L, Q).
-        pair_query: per pair its query, shape (P,).
-        label: per labeling and pair the label, NaN where there is none, shape (L, P).
+        missing, excused: whether any label of the query is missing, or not applicable, shape (L, Q).
+        pair_query: the query of each pair, shape (P,).
+        label: the label of each pair, NaN for none, shape (L, P).
         known: whether the labeling lists the pair at all, shape (L, P).
-        lost: whether the pair's label was asked for and is missing, shape (L, P).
-        labelled: per labeling its rows of these queries and the pair of each, shapes (N,).
-        unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
-        retrieved: documents per run and query, shape (R, Q).
-        ran: whether the run has the query, be it with an empty list, shape (R, Q).
-        hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
-            together, best first.
+        lost: whether the pair's label is missing although it was asked for, shape (L, P).
+        labelled: each labeling's rows for these queries, and their pairs, shapes (N,).
+        unknown_labels: whether bounds cover all possible labels of the pair, shape (L, P).
+        retrieved: number of documents per run and query, shape (R, Q).
+        ran: whether the run has the query, even with an empty list, shape (R, Q).
+        hit_list, hit_rank, hit_pair: each hit's list, 1-based rank and pair, shape (H,); hits of a list are adjacent,
+            best first.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class Join:
         unjudged_unknown: bool = False,
     ) -> None:
         """Join runs and labelings."""
-        # Documents are matched by 64-bit keys of query and document, since to compare ids is what takes the time; where
-        # keys meet the ids are compared, too (`_verify`).
+        # Documents are matched by 64-bit keys of query and document, since comparing ids takes most of the time; where
+        # keys match, ids are compared too (`_verify`).
         self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
         self._place = {q: i for i, q in enumerate(query_ids)}
@@ -81,7 +80,7 @@ class Join:
             docs = take(labeling.row_docs, rows)
             pair = self._pairs(labeling.row_keys[rows], query[rows], docs)
             self.labelled.append((rows, pair))
-        # Documents that no labeling lists can be bounded only as pairs of their own.
+        # Documents that no labeling lists need pairs of their own to be bounded.
         if unjudged_unknown:
             for run in runs:
                 run.of_parts(self._add_pairs)
@@ -111,9 +110,9 @@ class Join:
             self.excused[number, self.pair_query[excused]] = True
 
     def _pairs(self, keys: Keys, query: Ints, docs: pa.StringArray) -> Ints:
-        """Return the pair of each row of a table; what is not among the known ones becomes a further pair."""
+        """Return the pair of each row of a table; unknown ones become new pairs."""
         pair = find(keys, self._pair_keys).astype(np.int64)
-        # Within one labeling a pair stands once, so that all new ones differ.
+        # A labeling has each pair once, so all new ones differ.
         old = np.flatnonzero(pair >= 0)
         fresh = np.flatnonzero(pair < 0)
         self._verify(pair[old], query[old], take(docs, old))
@@ -124,7 +123,7 @@ class Join:
         return pair
 
     def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray) -> None:
-        """Compare the ids of rows that were matched by their keys, so that no chance match goes unseen."""
+        """Compare the ids of rows matched by their keys, to detect chance matches."""
         others = take(self._pair_docs, pair)
         wrong = self.pair_query[pair] != query
         wrong |= ~equal(docs, others)
@@ -146,7 +145,7 @@ class Join:
         self.ran = np.zeros((count, queries), np.bool_)
         self._found: list[list[_Found]] = []
         for number, run in enumerate(self.runs):
-            # Of a run in memory blocks and ties are worked out when somebody asks; of a part its rows are gone then.
+            # For a run in memory, blocks and ties are computed on demand; the rows of a part are gone by then.
             found = run.of_parts(partial(self._join, keep=isinstance(run, Run)))
             for part in found:
                 self.retrieved[number, part.query] = part.retrieved
@@ -173,31 +172,31 @@ class Join:
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
-        """Per hit the first hit of its list, and the one behind the last, shapes (H,)."""
+        """Each hit's first hit of its list, and the one after the last, shapes (H,)."""
         return spans(self.hit_list)
 
     @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Per hit its block of equal scores: documents before it, and in it, its first hit, the one behind the last."""
+        """Each hit's block of equal scores: documents before and in it, its first hit, and the one after the last."""
         found = [part.blocks() for parts in self._found for part in parts]
         before = np.concatenate([ahead for ahead, _ in found])
         size = np.concatenate([inside for _, inside in found])
         return before, size, *block_spans(self.hit_list, before)
 
     def ties(self, number: int) -> tuple[Codes, Codes]:
-        """Return, for each two documents of a run with equal scores that follow each other, query and upper rank."""
+        """Return query and upper rank of each two consecutive documents of a run with equal scores."""
         found = [part.ties() for part in self._found[number]]
         return np.concatenate([query for query, _ in found]), np.concatenate([rank for _, rank in found])
 
 
 class _Found(NamedTuple):
-    """What a part of a run has to do with the labelings.
+    """The overlap of a part of a run with the labelings.
 
     Attributes:
         known: places of its queries among the evaluated ones, also of empty lists.
-        query, retrieved: per list its query and how many documents it has.
-        hit_query, hit_rank, hit_pair: per hit its query, 1-based rank and pair.
-        blocks: returns per hit the documents before its block of equal scores, and in it.
+        query, retrieved: each list's query and number of documents.
+        hit_query, hit_rank, hit_pair: each hit's query, 1-based rank and pair.
+        blocks: returns, per hit, the numbers of documents before and in its block of equal scores.
         ties: returns query and rank of every document whose score equals that of the next one.
     """
 
@@ -216,8 +215,8 @@ def _same(value: T) -> T:
 
 
 def _new_block(run: Run) -> Bools:
-    """Return for each row of a run whether its score differs from the one before it in the same list."""
-    # Under the rule of 32-bit scores two are equal that differ as doubles.
+    """Return for each row of a run whether its score differs from the previous one of its list."""
+    # With 32-bit scores, two may be equal that differ as doubles.
     scores = compared(run.ranked_scores, run.ties)
     new = np.ones(len(run), np.bool_)
     np.not_equal(scores[1:], scores[:-1], out=new[1:])
@@ -226,8 +225,8 @@ def _new_block(run: Run) -> Bools:
 
 
 def spans(group: Ints) -> tuple[Ints, Ints]:
-    """Return, per row, the first row of its group and the one behind the last; rows of a group stand together."""
-    # No group has the number -1, so that the first row and the end are edges.
+    """Return, per row, the first row of its group and the one after the last; rows of a group are adjacent."""
+    # No group has the number -1, so the first row and the end are edges.
     edges = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
     lengths = np.diff(edges)
     first, end = edges[:-1], edges[1:]
@@ -235,14 +234,14 @@ def spans(group: Ints) -> tuple[Ints, Ints]:
 
 
 def block_spans(group: Ints, before: Ints) -> tuple[Ints, Ints]:
-    """Return, per row, the first row of its block and the one behind the last, by the documents before the block."""
-    # Lists are shorter than the largest rank, so that group and block together number the blocks.
+    """Return, per row, the first row of its block and the one after the last, from the documents before the block."""
+    # Lists are shorter than the largest rank, so group and block together identify a block.
     most = int(before.max(initial=0)) + 1
     return spans(group * most + before)
 
 
 def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
-    """Return, of some rows of a run, the documents before their block of equal scores, and in it."""
+    """Return the numbers of documents before and in the block of equal scores, for some rows of a run."""
     new = _new_block(run)
     firsts = np.flatnonzero(new)
     sizes = np.diff(firsts, append=len(run))
@@ -254,7 +253,7 @@ def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _compact(rows: Ints) -> Ints | slice:
-    """Return rows that follow each other as a slice, which is read and written many times as fast."""
+    """Return consecutive rows as a slice, which is many times faster to read and write."""
     if not len(rows):
         return rows
     first, end = int(rows[0]), int(rows[-1]) + 1
@@ -269,13 +268,13 @@ def _places(ids: Iterable[str], place: dict[str, int]) -> Ints:
 
 
 class _Rows:
-    """The lists of one run that are evaluated, in the order of the run's rows, cut to a depth.
+    """The evaluated lists of a run, in the order of its rows, cut to a depth.
 
     Attributes:
         known: places of the run's queries among the evaluated ones, also of empty lists.
-        query: place of the list's query among the evaluated ones, shape (S,).
+        query: the place of the list's query among the evaluated ones, shape (S,).
         starts: the list's first row in the run, shape (S,).
-        retrieved: how many documents the run has for the query, shape (S,).
+        retrieved: number of the run's documents for the query, shape (S,).
         keys: the key of every row, shape (N,).
     """
 
@@ -283,7 +282,7 @@ class _Rows:
         at = _places(run.query_ids, place)
         self.known = at[at >= 0]
         known = np.flatnonzero((at >= 0) & (run.counts > 0))
-        # In the order of rows: keys are then found, and ids read, in one sweep.
+        # In the order of rows, so that finding keys and reading ids takes one sweep.
         known = known[np.argsort(run.starts[known])]
         self.run = run
         self.query, self.starts, self.retrieved = at[known], run.starts[known], run.counts[known]
@@ -294,7 +293,7 @@ class _Rows:
         self.keys = run.ranked_keys[self._rows(counts)]
 
     def _rows(self, counts: Ints) -> Ints | slice:
-        """Return the run's rows that are evaluated; a slice where nothing between them is left out."""
+        """Return the run's evaluated rows; a slice if they are consecutive."""
         ends = self.starts + counts
         if (ends[:-1] == self.starts[1:]).all():
             return slice(self.starts[0], ends[-1]) if len(counts) else slice(0)
@@ -313,8 +312,8 @@ class _Rows:
             return np.empty(0, np.int32), np.empty(0, np.int32)
         tied = np.flatnonzero(~_new_block(self.run)) - 1
         at = np.searchsorted(self.starts, tied, side="right") - 1
-        # The run's other rows are of queries that are not evaluated.
+        # The run's other rows belong to queries that are not evaluated.
         inside = (at >= 0) & (tied < self.starts[at] + self.retrieved[at])
         at, tied = at[inside], tied[inside]
-        # There may be tens of millions.
+        # There may be tens of millions of them.
         return self.query[at].astype(np.int32), (tied - self.starts[at] + 1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What a measure is: its definition, which decorates its formula, the value with one spelling, and a user's own.
+"""Measures: the definition, which decorates the formula; the value with one spelling; and users' own measures.
 
 ``Measure("nDCG@10")``, ``Measure("P(rel=2)@5")``; ``Measure(str(m)) == m``.
 """
@@ -38,11 +38,11 @@ ALIASES: Final[Mapping[str, str]] = {
     **{"MR": "MeanRank", "AUC-ROC": "AUC", "ROC-AUC": "AUC"},
     **{"relative_P": "R(by=possible)", "R_cap": "R(by=possible)", "set_relative_P": "SetP(relative=True)"},
 }
-"""Names that measures have elsewhere, and their spelling here; case and underscores do not matter."""
+"""Names of measures elsewhere, and their spelling here; case and underscores do not matter."""
 _CUT: Final = re.compile(r"(P|recall|success|map_cut|ndcg_cut|relative_P)_([1-9]\d{0,8})|(\w+)_at_([1-9]\d{0,8})")
 """trec_eval's names with a cutoff, and MTEB's."""
 _CUTS: Final = re.compile(r"(?<![\w(=])(P|recall|success|map_cut|ndcg_cut|relative_P)\.(\d+(?:,\d+)*)(?![\w.])")
-"""Names as trec_eval and pytrec_eval are asked for them, with several cutoffs: ``ndcg_cut.5,10``."""
+"""Names with several cutoffs, as in trec_eval and pytrec_eval: ``ndcg_cut.5,10``."""
 
 
 def is_number(value: Value) -> bool:
@@ -55,11 +55,11 @@ class Param:
     """A parameter of a measure.
 
     Attributes:
-        what: what it does.
-        default: the value where it is not given (None: see ``what``).
-        choices: the values it may take, if they are few.
-        valid: says whether any other value will do.
-        expected: what ``valid`` asks for, in words.
+        what: its effect.
+        default: the default value (None: see ``what``).
+        choices: the possible values, if they are few.
+        valid: tells whether any other value is valid.
+        expected: the condition of ``valid``, in words.
     """
 
     what: str
@@ -69,9 +69,9 @@ class Param:
     expected: str = "a number"
 
     def problem(self, value: Value) -> str | None:
-        """Return why ``value`` will not do, or None."""
+        """Return why ``value`` is invalid, or None."""
         if self.choices:
-            # True == 1, and yet rel=True is not a choice among numbers.
+            # True == 1, but rel=True is not a number to choose.
             if any(value == c and type(value) is type(c) for c in self.choices):
                 return None
             return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
@@ -82,30 +82,30 @@ class Param:
 
 @dataclass(eq=False)
 class Definition:
-    """What a measure is; as the decorator of its formula it puts the measure into the catalogue.
+    """The definition of a measure; as the decorator of its formula, it adds the measure to the catalogue.
 
-    A formula is vectorised over all labelings, runs and queries: from labelled hits and a measure it makes an array of
-    shape (L, R, Q). A per-list function of a user's becomes one by `judgekit.measure`.
+    A formula is vectorised over all labelings, runs and queries: it turns labelled hits and a measure into an array of
+    shape (L, R, Q). `judgekit.measure` makes one of a user's per-list function.
 
     Attributes:
         name: the canonical name.
         title: the name in words.
-        formula: how it is computed, on one line.
-        source: where it is from.
-        rewards: what it rewards, in words that the owner of a search application understands.
-        needs: ``binary`` if it asks which documents are relevant, ``label`` if it does so where the scale says it and
-            else takes labels as they are, ``gain`` if it takes labels as gains (negative ones as 0), ``amount`` if it
-            takes them as shares or amounts that cannot be negative, ``nothing`` if their values do not matter, ``own``
-            if a user's function takes them as they are.
-        low, high: the range; None where there is no fixed end.
-        cutoff: whether it may have a cutoff.
-        on: what to know of the scales it is defined on beyond ``needs``.
+        formula: the formula on one line.
+        source: the source.
+        rewards: what it rewards, in words for the owner of a search application.
+        needs: ``binary`` if it only uses which documents are relevant, ``label`` if it does so for scales with a
+            threshold and else uses the labels, ``gain`` if it uses labels as gains (negative ones as 0), ``amount`` if
+            it uses them as shares or amounts that cannot be negative, ``nothing`` if values do not matter, ``own`` if a
+            user's function gets the labels.
+        low, high: the range; None without a fixed end.
+        cutoff: whether it can have a cutoff.
+        on: a note on the scales it is defined on, beyond ``needs``.
         params: its parameters.
         lower_is_better: whether smaller values are better.
-        unbounded: whether a measure's bounds over unknown labels are its whole range.
-        undefined: says why a measure is not defined on a scale, or "".
-        takes_largest: whether a measure depends on the largest label that a scale has.
-        author: module and name of the function that a user declared; empty for judgekit's own measures.
+        unbounded: tells whether a measure's bounds over unknown labels are its whole range.
+        undefined: tells why a measure is not defined on a scale, or "".
+        takes_largest: whether a measure depends on the scale's largest label.
+        author: module and name of a user's function; empty for judgekit's own measures.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Definition:
     def __call__(self, compute: Formula) -> Definition:
         """Take the formula and enter the catalogue."""
         known = DEFINITIONS.get(self.name)
-        # A notebook's cell may run again, and a file change: the same function takes its own place.
+        # A notebook's cell may run again, and a file may change: the same function replaces itself.
         if known is None or not known.author or known.author != self.author:
             taken = _meant(Spec(self.name))
             if taken is not None:
@@ -187,7 +187,7 @@ class Measure:
 
     @property
     def definition(self) -> Definition:
-        """What the measure is: formula, source, range, scales."""
+        """The definition: formula, source, range, scales."""
         return DEFINITIONS[self.spec.name]
 
     @property
@@ -226,7 +226,7 @@ def catalog() -> list[Definition]:
 
 
 def _with_cutoffs(text: str) -> str:
-    """Return a text in which trec_eval's names with cutoffs, ``ndcg_cut.5,10``, are spellings of their own."""
+    """Return a text with trec_eval's names with cutoffs, ``ndcg_cut.5,10``, split into single spellings."""
     return _CUTS.sub(lambda cut: " ".join(f"{cut[1]}_{k}" for k in cut[2].split(",")), text)
 
 
@@ -236,7 +236,7 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
 
 
 class ReadMeasures(NamedTuple):
-    """Measures, and what names of other tools were taken for, a sentence each."""
+    """Measures, and a sentence for each name of another tool with its meaning."""
 
     measures: list[Measure]
     notes: tuple[str, ...]
@@ -244,7 +244,7 @@ class ReadMeasures(NamedTuple):
 
 def read_measures(given: str | Iterable[object], folder: Path = Path()) -> ReadMeasures:
     """Return the same as `parse_measures`, with notes."""
-    # A spelling of a file ends at the next blank, what stands before it is parsed as a list.
+    # A file's spelling ends at the next blank; the text before it is parsed as a list.
     found: list[Measure] = []
     notes: list[str] = []
     for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
@@ -256,7 +256,7 @@ def read_measures(given: str | Iterable[object], folder: Path = Path()) -> ReadM
             text = _with_cutoffs(text)
         specs = parse_many(text) if isinstance(given, str) else [_parse(item, text)]
         if file is not None:
-            # The manifest of what comes out names the file and its hash.
+            # The manifest names the file and its hash.
             note_read(folder / file)
             module = run_file(folder / file).__name__
             mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
@@ -292,7 +292,7 @@ def _parse(item: object, text: str) -> Spec:
 
 
 def _folded(name: str) -> str:
-    """Return what the ways to write a name share: map and MAP, num_rel and NumRel, hit_rate and HitRate."""
+    """Return the key shared by all spellings of a name: map and MAP, num_rel and NumRel, hit_rate and HitRate."""
     return name.replace("_", "").replace("-", "").casefold()
 
 
@@ -305,7 +305,7 @@ def _meant(spec: Spec) -> Spec | None:
         if _folded(name) == key:
             ours = parse(spelled)
             return Spec(ours.name, (*ours.params, *spec.params), spec.cutoff)
-    # A cutoff behind such a name is no part of it; behind others it may be: RBP_95 is RBP(p=0.95) elsewhere.
+    # A number after such a name is a cutoff; after others it may not be: RBP_95 is RBP(p=0.95) elsewhere.
     cut = _CUT.fullmatch(spec.name)
     if cut is None or spec.cutoff is not None:
         return None
@@ -313,7 +313,7 @@ def _meant(spec: Spec) -> Spec | None:
 
 
 def _canonical(given: Spec) -> Spec:
-    """Return the spelling under our own name, checked."""
+    """Return the checked spelling under our own name."""
     spec = _meant(given)
     if spec is None:
         raise UsageError(_why_unknown(given.name))
@@ -330,12 +330,12 @@ def _canonical(given: Spec) -> Spec:
 
 
 def _why_unknown(name: str) -> str:
-    """Return what to say of a name that no measure has."""
+    """Return the error text for a name without a measure."""
     base, cutoff = name, ""
     if match := re.fullmatch(r"(.+?)_?(\d+)", name):
         base, cutoff = match[1], f"@{match[2]}"
     if _folded(base) == "accuracy":
-        # sentence-transformers' accuracy@k; elsewhere it is a share of right answers, so that it is no alias.
+        # sentence-transformers' accuracy@k; elsewhere it is the share of right answers, so it is not an alias.
         return f"unknown measure {name!r}: for the share of queries with a relevant document within k, Success@k"
     known = _meant(Spec(base))
     if known is not None and cutoff and not int(cutoff[1:]):
@@ -437,7 +437,7 @@ def _param(name: str, key: str, default: object) -> Param:
 
 
 def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:
-    """Return the formula that asks a function about one list after another."""
+    """Return the formula that calls a function for one list after another."""
 
     def compute(hits: LabelledHits, measure: Measure) -> Floats:
         options: dict[str, Value | None] = {key: measure.option(key) for key in measure.definition.params}
@@ -452,7 +452,7 @@ def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:
         group, label = hits.groups(~np.isnan(hits.table))
         order = np.argsort(group, kind="stable")
         labels, ends = label[order], np.searchsorted(group[order], np.arange(hits.shape[0] * hits.shape[2] + 1))
-        # A list of nothing is not shown to the function: it would have to know what an empty one is worth.
+        # The function never gets an empty list, so it need not define its value.
         out = np.full(hits.cells, np.nan if measure.lower_is_better else 0.0)
         cell = 0
 
@@ -467,7 +467,7 @@ def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:
                 if "rel" in options:
                     options["rel"] = float(least[labeling])
                 group_number = labeling * hits.shape[2] + query
-                # Copies: a function that sorts its arguments in place would spoil those of the next measure.
+                # Copies, since a function that sorts its arguments in place would spoil the next measure's.
                 shown = ranked[starts[cell] : starts[cell + 1]].copy()
                 judged = labels[ends[group_number] : ends[group_number + 1]].copy()
                 value = function(shown, judged, **options)

@@ -1,4 +1,4 @@
-"""What other tools do that no measure spells: ties, the queries of a mean, and queries that are documents."""
+"""Other tools' conventions beyond measures: ties, the queries of a mean, and queries that are documents."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Peer:
 
     Attributes:
         ties: its order of documents with equal scores.
-        over: the queries that its means are over.
-        drop_self: whether it leaves documents out that are the query itself.
+        over: the queries of its means.
+        drop_self: whether it leaves out documents that are the query itself.
     """
 
     ties: Ties
@@ -31,7 +31,7 @@ PEERS: Final = {
     "mteb": Peer(Ties.DOC_DESC_32, "run"),
     "pytrec_eval": Peer(Ties.DOC_DESC_32, "run"),
 }
-"""The tools that `judgekit score --like` scores like; measures keep their spelling."""
+"""The tools for `judgekit score --like`; measures keep their spelling."""
 
 
 def peer(name: str) -> Peer:

@@ -1,4 +1,4 @@
-"""What comes out of scoring: values per query, their means, and what stands behind each mean."""
+"""The results of scoring: values per query, their means, and the counts behind each mean."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class Mean(NamedTuple):
-    """One measure of one run under one labeling over all queries, with what it is a mean of.
+    """The mean of one measure for one run under one labeling, with the counts behind it.
 
     Attributes:
         value: mean over the queries on which the measure is defined; NaN if there is none.
-        low, high: bounds of the mean, where bounds were asked for; else the value itself.
-        queries: queries that were scored, defined or not.
+        low, high: bounds of the mean, if wanted; else the value itself.
+        queries: scored queries, defined or not.
         missing: queries with a missing label.
         not_applicable: queries that the labeling does not apply to; always undefined.
         undefined: queries without a value for any other reason.
-        not_in_run: queries that the run has nothing for.
-        no_relevant: queries without any relevant document, all of whose labels are known.
+        not_in_run: queries without documents in the run.
+        no_relevant: queries without a relevant document, although all labels are known.
         ignored: queries of the run that were not scored.
         ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
         ties_inside: queries with equal scores anywhere in the top k or across its end.
         unjudged: documents in the top k, over all queries, that the labeling does not list.
-        reason: why the measure is not defined under this labeling at all, else empty.
+        reason: why the measure is never defined under this labeling, or "".
     """
 
     labeling: str
@@ -68,12 +68,12 @@ class Evaluation(NotebookRepr):
         measures: the measures.
         labelings, runs, query_ids: the names along the other axes; queries ascend.
         values: shape (measures, labelings, runs, queries); NaN where undefined.
-        low, high: bounds of the values, of the same shape, where bounds were asked for or a value is undefined because
-            labels are missing (infinite where nothing bounds it); else the values themselves.
-        bounded: whether bounds were asked for.
-        listed: which queries each labeling was scored on, shape (labelings, queries).
-        reasons: by labeling and measure, why the measure is not defined under the labeling at all.
-        warnings: what the user should know, as sentences.
+        low, high: bounds of the values, of the same shape, if wanted or if a value is undefined because labels are
+            missing (infinite if nothing bounds it); else the values themselves.
+        bounded: whether bounds were wanted.
+        listed: the queries on which each labeling was scored, shape (labelings, queries).
+        reasons: why a measure is never defined under a labeling, by labeling and measure.
+        warnings: sentences that the user should know.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Evaluation(NotebookRepr):
         *,
         bounded: bool = False,
     ) -> None:
-        """Hold what `evaluate` computed."""
+        """Hold the results of `evaluate`."""
         self.measures = measures
         self.labelings = [labeling.name for labeling in join.labelings]
         self.runs = [run.name for run in join.runs]
@@ -102,14 +102,14 @@ class Evaluation(NotebookRepr):
 
     @cached_property
     def lists(self) -> tuple[Run, ...]:
-        """The runs themselves, as they were scored; those that were read in parts are read once more, as a whole."""
+        """The scored runs; those read in parts are read again as a whole."""
         return tuple(run if isinstance(run, Run) else run.whole() for run in self._join.runs)
 
     def scores(self) -> pd.DataFrame:
         """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
         import pandas as pd
 
-        # A labeling has no rows for the queries that it does not list: they are not 0, and not undefined.
+        # A labeling has no rows for queries that it does not list, which are neither 0 nor undefined.
         shape = len(self.labelings), len(self.runs), len(self.measures), len(self.query_ids)
         scored = np.broadcast_to(self.listed[:, None, None, :], shape)
         labelings, runs, measures, queries = np.nonzero(scored)
@@ -124,20 +124,20 @@ class Evaluation(NotebookRepr):
         if self.low is not self.values:
             columns["low"], columns["high"] = self.low[at], self.high[at]
         table = SCORES.check(pd.DataFrame(columns))
-        # With the table goes what is known of its labels, also through Parquet.
+        # The table carries the facts about its labels, also through Parquet.
         if self.made:
             table.attrs[MADE] = self.made
         return table
 
     @cached_property
     def made(self) -> dict[str, dict[str, Any]]:
-        """How the labels came about, by labeling, and how much there was to label and to answer, by cutoff."""
+        """The labels' origin by labeling, and the amount to label and to answer by cutoff."""
         labels = {labeling.name: labeling.made for labeling in self._join.labelings if labeling.made}
         if not labels:
             return {}
         pools: dict[str, dict[str, Any]] = {}
         cutoffs = sorted({measure.cutoff for measure in self.measures if measure.cutoff is not None})
-        # Of runs that were read in parts only as many documents as are counted are read again.
+        # Runs read in parts are read again, only as deep as documents count.
         runs = [run if isinstance(run, Run) else run.cut(max(cutoffs, default=1)).whole() for run in self._join.runs]
         for cutoff in cutoffs:
             counts, queries = counts_of(runs, self.query_ids, cutoff), len(self.query_ids)
@@ -150,8 +150,8 @@ class Evaluation(NotebookRepr):
         return SCORES.check(self.notes.assign(query_id=ALL)[[*SCORES.columns, *bounds]])
 
     def means_text(self) -> str:
-        """Return the means as text: labelings and runs as rows, measures as columns; pandas is slow to load."""
-        # Written by hand: a command that scores small files would take twice as long with pandas.
+        """Return the means as text: labelings and runs as rows, measures as columns."""
+        # Without pandas: loading it would double the time of a command on small files.
         rows: dict[tuple[str, str], list[str]] = {}
         for mean in self.summary:
             row = rows.setdefault((mean.labeling, mean.run), [mean.labeling, mean.run])
@@ -173,7 +173,7 @@ class Evaluation(NotebookRepr):
 
     @property
     def notes(self) -> pd.DataFrame:
-        """What each mean is a mean of, and why a measure is undefined: the fields of `Mean` as columns."""
+        """The counts behind each mean, and why a measure is undefined: the fields of `Mean` as columns."""
         import pandas as pd
 
         return pd.DataFrame(self.summary, columns=list(Mean._fields))
@@ -187,7 +187,7 @@ class Evaluation(NotebookRepr):
         excused = scored & join.excused[:, None, :]
         lost = scored & join.missing[:, None, :] & ~excused
         retrieved = join.retrieved > 0
-        # A query of a labeling that does not list it is not scored, and has no value in any of these.
+        # Queries that a labeling does not list are not scored, and count in none of these.
         low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
         of_runs = np.array([run.n_queries for run in join.runs])
         counts: dict[str, npt.NDArray[np.generic]] = {
@@ -215,7 +215,7 @@ class Evaluation(NotebookRepr):
         return means
 
     def _behind(self, scored: Bools) -> dict[str, Ints]:
-        """Return the counts that depend on a measure's threshold or cutoff, each of shape (measures, L, R)."""
+        """Return the counts that depend on a measure's threshold or cutoff, of shape (measures, L, R) each."""
         join = self._join
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
@@ -224,7 +224,7 @@ class Evaluation(NotebookRepr):
         for first, (query, rank) in zip(first_tie, ties, strict=True):
             np.minimum.at(first, query, rank)
 
-        # Most measures of a table share their cutoff, and their threshold.
+        # Most measures of a table share their cutoff and threshold.
         @cache
         def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
             last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
@@ -245,7 +245,7 @@ class Evaluation(NotebookRepr):
 
 
 def _judged_by_rank(join: Join) -> Ints:
-    """Return how many documents a labeling lists among the first so many of all lists of a run, shape (L, R, ranks)."""
+    """Return the number of listed documents among the first ranks of all lists of a run, shape (L, R, ranks)."""
     labelings, runs, queries = join.shape
     ranks = int(join.hit_rank.max(initial=0)) + 1
     place = join.hit_list // queries * ranks + join.hit_rank
@@ -258,15 +258,15 @@ def _judged_by_rank(join: Join) -> Ints:
 
 
 def _named(names: list[str], codes: Ints) -> pd.Series:
-    """Return a column of names that repeat many times."""
+    """Return a column of often repeated names."""
     column: pd.Series = take(strings(names), codes).to_pandas()
     return column
 
 
 def _mean(values: Floats) -> Floats:
-    """Return the mean over the last axis of what is not NaN; NaN where there is nothing."""
+    """Return the mean over the last axis, ignoring NaN; NaN if nothing is left."""
     there = ~np.isnan(values)
     count = there.sum(-1)
-    # numpy.nanmean warns where there is nothing.
+    # numpy.nanmean warns if nothing is left.
     total = np.where(there, values, 0).sum(-1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,1 +1,1 @@
-"""From the decision to ground truth: choose what people judge, ask, read back, correct many cheap labels by few."""
+"""From the decision to ground truth: choose what people judge, read it, and correct many cheap labels by few."""

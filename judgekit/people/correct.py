@@ -1,16 +1,15 @@
-"""Many machine labels corrected by few human ones: means of measures, and differences of runs, with honest intervals.
+"""Corrects many machine labels by few human ones: means of measures and differences of runs, with honest intervals.
 
-Prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) where the queries that people judged are among
-those that the machine labelled: F is the score under the machine's labels on all N queries, Y the one under people's on
-n of them, drawn at random:
+Prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) for people's queries among the machine's: F is the
+score under the machine's labels on all N queries, Y that under people's on n of them, drawn at random:
 
     estimate = mean_i [ Y_i - l_-i (F_i - mean F) ],   l_-i = Cov(Y, F) / Var F without query i, at least 0
     variance = (1/n - 1/N) s2_resid + s2_Y / N + 2 (range / n)^2,        t with n - 1 degrees of freedom
 
-The difference of two runs is 0 where their lists are the same: it is estimated on the N_d queries where they differ and
-multiplied by N_d / N, without an interval below eight judged ones. The judged ones may all have missed a rare large
-win, or the only queries on which a run fails: the last term stands for unseen ones (`judgekit.analysis.resampling`).
-Whatever the machine's labels are worth, this is unbiased: a poor machine makes it as wide as people's labels alone.
+Two runs with the same list for a query differ by 0 there, so their difference is estimated on the N_d other queries and
+multiplied by N_d / N; below eight judged ones it has no interval. The judged queries may all have missed a rare large
+win, or the only queries on which a run fails: the last term stands for unseen queries (`judgekit.analysis.resampling`).
+The estimate is unbiased even for a poor machine; then it is as wide as with people's labels alone.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ CORRECTED: Final = (
     "labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "people_low", "people_high",
     "machine", "bias", "weight", "worth", "judged", "queries", "p", "p_holm",
 )  # fmt: skip
-"""Columns of the table of corrected values: ``other`` is "" for a run's mean, else what it is compared with; ``bias``
-is the machine's value less the corrected one; ``weight`` is l; ``worth`` is how many times as many human labels people
-alone would need for the same width; p is two-sided, of differences, ``p_holm`` over all pairs of runs of a measure."""
+"""Columns of the table of corrected values: ``other`` is the run compared with, or "" for a run's mean; ``bias`` is the
+machine's value minus the corrected one; ``weight`` is l; ``worth`` is the factor by which people alone would need more
+labels for the same width; p is two-sided, for differences, and ``p_holm`` over all pairs of runs in a measure."""
 
 _FEW: Final = 25
 _ONE_OR_NOTHING: Final = ("Success", "RR", "R")
 _USELESS: Final = 0.05
 _LEAST: Final = 8
-"""Judged queries with different lists below which a difference has no interval: its spread is not known."""
+"""With fewer judged queries whose lists differ, a difference has no interval, because its spread is unknown."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Corrected:
         value, low, high: the estimate and its interval.
         error: its standard error.
         freedom: degrees of freedom.
-        weight: l, averaged: 0 where the machine's labels are not worth using.
+        weight: l, averaged: 0 if the machine's labels are not worth using.
     """
 
     value: float
@@ -72,7 +71,7 @@ class Corrected:
 
     @property
     def p(self) -> float:
-        """Two-sided p of no difference; 1 where the lists are the same."""
+        """Two-sided p of no difference; 1 if the lists are the same."""
         if self.error == 0:
             return 1.0
         return float(2 * stats.t.sf(abs(self.value) / self.error, self.freedom))
@@ -89,16 +88,16 @@ def corrected_mean(
 ) -> Corrected:
     """Return the mean over all queries by people's labels, from some of them.
 
-    ``reach`` is how far from the mean the value of a query may lie.
+    ``reach`` is the largest distance of a query's value from the mean.
     """
     n, total = len(people), len(every)
     if n < 3:
         raise UsageError(f"people judged {n} queries: a corrected mean needs at least three")
     y, f = people - people.mean(), machine - machine.mean()
-    # Sums of products without each query: leaving a point out takes n / (n - 1) of its product away.
+    # Sums of products without each query: leaving a point out subtracts n / (n - 1) of its product.
     cross = (y * f).sum() - n / (n - 1) * y * f
     square = (f * f).sum() - n / (n - 1) * f * f
-    # 0 where the machine's labels are alike, or point the wrong way.
+    # 0 if the machine's labels are all alike or point the wrong way.
     weight = np.maximum(np.divide(cross, square, out=np.zeros(n), where=square > 1e-12), 0.0)
     residual = people - weight * (machine - every.mean())
     variance = (1 / n - 1 / total) * float(residual.var(ddof=1)) + float(people.var(ddof=1)) / total
@@ -112,7 +111,7 @@ class Correction:
 
     Attributes:
         table: rows with the columns `CORRECTED`.
-        notes: what a reader has to know, as sentences.
+        notes: sentences that a reader should know.
     """
 
     table: pd.DataFrame
@@ -132,7 +131,7 @@ def correct(
     if not parsed:
         raise UsageError("name a measure, e.g. nDCG@5")
     asked = people.asked[people.asked["query_id"].isin(set(collection.queries))]
-    # nDCG of a query of which some passages are unjudged is another number than nDCG.
+    # If some passages of a query are unjudged, its nDCG is a different number.
     if not judged_whole(collection, asked):
         raise UsageError(f"{_PARTLY}, so means of runs cannot be corrected: sample whole queries (--design queries)")
     notes: list[str] = []
@@ -152,7 +151,7 @@ def correct(
 
 
 def _notes(name: str, measure: Measure, rows: pd.DataFrame, shown: int) -> Iterator[str]:
-    """Yield what limits the estimates of a measure, of which people saw so many queries."""
+    """Yield the limits of a measure's estimates, given the number of queries that people saw."""
     n = int(rows["judged"].iloc[0])
     if n < shown:
         yield (
@@ -175,7 +174,7 @@ _PARTLY: Final = "people judged only some of the passages of a question"
 
 
 def scored(collection: Collection, people: People, measure: Measure) -> Evaluation:
-    """Return what each run scores by people's labels on the questions that they judged as a whole."""
+    """Return each run's score by people's labels on the questions that they judged completely."""
     if not judged_whole(collection, people.asked):
         raise UsageError(
             f"{_PARTLY}, which gives no run a score of its own there: sample whole queries (--design queries)"
@@ -185,7 +184,7 @@ def scored(collection: Collection, people: People, measure: Measure) -> Evaluati
 
 
 def judged_whole(collection: Collection, asked: pd.DataFrame) -> bool:
-    """Return whether people were asked about all pooled documents of every query that they saw."""
+    """Return whether people were asked about all pooled documents of each query they saw."""
     sizes = asked.groupby("query_id")["doc_id"].nunique()
     return bool(len(sizes)) and all(count == len(collection.pairs[str(query)]) for query, count in sizes.items())
 
@@ -193,7 +192,7 @@ def judged_whole(collection: Collection, asked: pd.DataFrame) -> bool:
 def _corrected(
     collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float
 ) -> pd.DataFrame:
-    """Return corrected means of the runs and differences of every two, which are tested together."""
+    """Return corrected means of the runs, and the differences of all pairs, tested together."""
     runs, queries = list(collection.runs), list(collection.queries)
     made = evaluate(runs, [machine], [measure], query_ids=queries, depth=collection.depth)
     human = scored(collection, people, measure)
@@ -219,7 +218,7 @@ def _corrected(
         rows.append(_row(run.name, "", corrected, alone, float(by_machine.mean())))
     for first, second in combinations(range(len(runs)), 2):
         run, other = runs[first], runs[second]
-        # Where the lists are equal the difference is known to be 0: only the rest is estimated.
+        # Equal lists differ by 0, so only the other queries are estimated.
         differ = _differ(run, other, queries, measure.cutoff or collection.depth)[labelled]
         by_people, by_machine = y[first] - y[second], f[first] - f[second]
         corrected, alone = corrected_difference(by_people, by_machine, judged, differ, confidence, reach=reach)
@@ -261,21 +260,21 @@ def corrected_difference(
     confidence: float,
     reach: float = 1.0,
 ) -> tuple[Corrected, Corrected]:
-    """Return the mean over all queries, corrected and by people alone, where it is known to be 0 on some of them.
+    """Return the mean over all queries, corrected and by people alone, if some are known to be 0.
 
-    ``reach`` is the largest difference that a query can make.
+    ``reach`` is the largest possible difference on a query.
     """
     share, taken = float(differ.mean()), judged & differ
     y, n = people[taken], int(taken.sum())
     if share == 0:
         nothing = Corrected(0.0, 0.0, 0.0, error=0.0, freedom=0, weight=0.0)
         return nothing, nothing
-    # Of seven differences nobody knows the spread: the intervals of so few missed the truth far too often.
+    # Seven differences do not reveal the spread: intervals from so few missed the truth far too often.
     if n < _LEAST:
         value = share * float(y.mean()) if n else np.nan
         unknown = Corrected(value, np.nan, np.nan, error=np.nan, freedom=0, weight=0.0)
         return unknown, unknown
-    # A win that was not seen may lie on the other side of 0 from the mean of the seen ones.
+    # An unseen win may lie on the other side of 0 than the mean of the seen ones.
     reach += abs(float(y.mean()))
     corrected = corrected_mean(y, machine[taken], machine[differ], confidence, reach)
     return _times(corrected, share), _times(_alone(y, confidence, reach), share)

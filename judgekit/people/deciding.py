@@ -1,13 +1,14 @@
-"""Which run is best by people's labels: only the pairs are judged that the decision needs.
+"""Decides which run is best by people's labels, asking only about the pairs that the decision needs.
 
 In DCG and P the difference of two runs is a sum over pairs of weight x label. Pairs are drawn (Poisson sampling) with
-probabilities p in proportion to weight x spread of people's labels where the machine says the same; looks are planned:
+probabilities p in proportion to their weight times the spread of people's labels among pairs with the same machine
+label; looks are planned:
 
     difference = sum_all c m + sum_judged c (y - m) / p,    error**2 = sum_judged (1 - p) / p**2 (c (y - m))**2
 
-m is the mean of people's labels where the machine says the same, which only makes intervals narrower. Intervals hold at
-all looks and for all pairs of runs at once (Bonferroni). A pair's random number is fixed once, so that what is judged
-stays in the sample when probabilities grow, and each look uses all judgments. It is about these queries alone.
+m is the mean of people's labels among pairs with the same machine label; it only makes intervals narrower. Intervals
+hold at all looks and for all pairs of runs at once (Bonferroni). A pair's random number never changes, so judged pairs
+stay in the sample when probabilities grow, and each look uses all judgments. The decision is about these queries only.
 """
 
 from __future__ import annotations
@@ -40,34 +41,34 @@ from judgekit.people.sampling import coarse, probabilities
 Pair = tuple[str, str]
 
 MARGIN: Final = 0.01
-"""A run within this of the best is as good: of the largest value that the measure can have."""
+"""A run within this of the best is as good, as a share of the measure's largest possible value."""
 PILOT: Final = 150
-"""Pairs of the first round: it says how far people differ where the machine says the same, and counts as a look."""
+"""Pairs of the first round, which counts as a look: it shows how people's labels vary among equal machine labels."""
 LOOKS: Final = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-"""Shares of the pool that are judged at the looks after the pilot; after the last one nothing is open."""
+"""Shares of the pool judged by the looks after the pilot; after the last one, nothing is open."""
 _ASSUMED: Final = 0.25
-"""Spread of people's labels, of at most 1, that is assumed before there are any."""
+"""Assumed spread of people's labels (at most 1) before there are any."""
 _NEARLY: Final = 0.8
-"""Share of the pool that is called nearly all."""
+"""From this share of the pool on, texts say "nearly all"."""
 _PRIOR: Final = 2
-"""Pairs of the overall spread that are added to those of each machine label, so that none is taken for sure."""
+"""Number of pairs with the overall spread that are added to each machine label's, so that no spread is 0."""
 _EQUAL: Final = 1e-12
-"""Rounding of sums over pairs that are 0: three equal runs, all judged, each lost to another by it."""
+"""Rounding error of sums that are 0: without it, three equal runs, all judged, each lost to another."""
 
 
 @dataclass(frozen=True)
 class LookResult:
-    """What a look says.
+    """The result of a look.
 
     Attributes:
         runs: their names.
-        table: a row per two runs, ``run, other, value, ci_low, ci_high, machine``; all intervals hold together.
-        leader: the run that is ahead.
+        table: a row per pair of runs, ``run, other, value, ci_low, ci_high, machine``; all intervals hold together.
+        leader: the leading run.
         decided: whether it is shown to be within `MARGIN` of the best.
-        live: which runs are not shown to be worse than another one.
-        share: of the pool, which is expected to decide it; 1 where nearly all is needed.
-        chance: of all N pairs, with which probability they are asked by the next look, shape (N,).
-        new: which pairs that look adds, shape (N,).
+        live: the runs that are not shown to be worse than another.
+        share: the share of the pool that is expected to decide it; 1 if nearly all is needed.
+        chance: the probability of each pair to be asked about by the next look, shape (N,).
+        new: the pairs that the next look adds, shape (N,).
     """
 
     runs: tuple[str, ...]
@@ -82,13 +83,13 @@ class LookResult:
 
 @dataclass(frozen=True)
 class Contest:
-    """Runs between which people's labels decide, and the N pairs that they show.
+    """The runs to decide between by people's labels, and the N pairs that they show.
 
     Attributes:
         runs: their names.
-        counts: what a label of 1 adds to the mean of each run, shape (R, N); no mean is above 1.
+        counts: the contribution of a label of 1 to each run's mean, shape (R, N); no mean is above 1.
         machine: the machine's labels, from 0 to 1, shape (N,).
-        groups: which pairs have about the same machine label, shape (N,).
+        groups: the group of pairs with about the same machine label, shape (N,).
         fixed: each pair's random number, shape (N,).
     """
 
@@ -99,15 +100,15 @@ class Contest:
     fixed: Floats
 
     def look(self, people: Floats, chance: Floats) -> LookResult:
-        """Return what people's labels say (NaN: none), which were drawn with these probabilities (0: not asked)."""
+        """Return the result of people's labels (NaN: none), drawn with these probabilities (0: not asked)."""
         mean, spread = self._groups(people)
         judged = np.isfinite(people)
-        # Pairs that were asked about in vain count as not drawn.
+        # Pairs without an answer count as not drawn.
         p = np.where(judged, chance * (judged.sum() / max(np.count_nonzero(chance), 1)), 1.0)
         rest = np.where(judged, people - mean, 0.0) / p
         gaps, lost = self._gaps, (1 - p) / p**2
         value = gaps @ (mean + rest)
-        # Where no label was a surprise yet the next one may be: by the spread of its group, which is never 0.
+        # Even if no label was a surprise yet, the next may be, so the spread of its group is used, which is never 0.
         error = np.sqrt(np.maximum(gaps**2 @ ((1 - p) * rest**2), gaps**2 @ (spread**2 * lost)))
         if not judged.any():
             error = np.where(np.eye(len(self.runs), dtype=np.bool_), 0.0, np.inf)
@@ -134,12 +135,12 @@ class Contest:
 
     @cached_property
     def _gaps(self) -> Floats:
-        """What a label of 1 adds to the difference of every two runs, shape (R, R, N)."""
+        """The contribution of a label of 1 to the difference of two runs, shape (R, R, N)."""
         return self.counts[:, None] - self.counts[None]
 
     @classmethod
     def of(cls, collection: Collection, machine: Labeling, measure: Measure, seed: int) -> tuple[Self, list[Pair]]:
-        """Return the contest of a collection's runs, and the pairs that their lists show."""
+        """Return the contest of a collection's runs, and the pairs in their lists."""
         cutoff, queries = measure.cutoff or collection.depth, list(collection.queries)
         if len(collection.runs) < 2:
             raise UsageError("design 'decision' decides between runs, but there is only one")
@@ -156,58 +157,58 @@ class Contest:
         groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1]
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
-        # Where the machine has no label, the mean is a guess that favours no run.
+        # Without a machine label, the mean is a guess that favours no run.
         values = np.where(known, values, values[known].mean() if known.any() else 0.5)
-        # Drawn once for all looks: what is judged stays in the sample when its chance grows.
+        # Drawn once for all looks, so that judged pairs stay in the sample when their chance grows.
         fixed = np.random.default_rng(seed).random(len(pairs))
         return cls(tuple(run.name for run in collection.runs), counts, values, groups, fixed), pairs
 
     @cached_property
     def _looks(self) -> list[int]:
-        """How many pairs are judged after the pilot, look by look; a look that adds little to the pilot is left out."""
+        """The number of pairs judged after each look; looks that add little to the pilot are left out."""
         sizes = [round(share * len(self.fixed)) for share in LOOKS]
-        # A look that adds thirty pairs to the pilot hardly says more than the pilot.
+        # Thirty more pairs hardly say more than the pilot.
         return [size for size in sizes if size > 1.2 * PILOT]
 
     @property
     def _reach(self) -> float:
-        """How many standard errors an interval is long to each side."""
+        """The half-width of an interval in standard errors."""
         pairs = len(self.runs) * (len(self.runs) - 1) / 2
-        return float(stats.norm.isf(0.025 / (pairs * len(LOOKS))))  # the pilot is a look, and the last one is exact
+        return float(stats.norm.isf(0.025 / (pairs * len(LOOKS))))  # the pilot is one more look; the last is exact
 
     def _groups(self, people: Floats) -> tuple[Floats, Floats]:
-        """Return mean and spread of people's labels where the machine says the same, for every pair."""
+        """Return each pair's mean and spread of people's labels among pairs with the same machine label."""
         there = np.isfinite(people)
         if not there.any():
             return self.machine, np.full(len(people), _ASSUMED)
         y, group, size = people[there], self.groups[there], int(self.groups.max()) + 1
         count = np.bincount(group, minlength=size) + _PRIOR
         mean = (np.bincount(group, y, minlength=size) + _PRIOR * y.mean()) / count
-        # A pilot of equal labels has a spread of 0, and would stop at the first look.
+        # A pilot with equal labels has a spread of 0, and would stop at the first look.
         overall = max(float(y.var()), 1 / len(y))
         square = (np.bincount(group, (y - mean[group]) ** 2, minlength=size) + _PRIOR * overall) / count
         return mean[self.groups], np.sqrt(square)[self.groups]
 
     def _chance(self, size: int, live: Bools, spread: Floats) -> Floats:
-        """Return the probabilities of a sample of about this size, by what pairs weigh between the runs left."""
+        """Return the probabilities for a sample of about this size, by pairs' weights between the remaining runs."""
         weight: Floats = np.ptp(self.counts[live], axis=0)
         if size < len(weight):
             return probabilities(weight * spread, size)
         return (weight > 0).astype(np.float64)
 
     def _next(self, chance: Floats, live: Bools, spread: Floats) -> tuple[Floats, Bools]:
-        """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
+        """Return the probability of each pair to be asked about by the next look, and the pairs that it adds."""
         asked = np.count_nonzero(chance)
         for size in (PILOT, *self._looks, len(self.fixed)):
             wanted = self._chance(size, live, spread)
             new = (self.fixed < wanted) & (chance == 0)
-            # Of a sample of a chance size a look may have asked a little less than it planned.
+            # The size of a sample is random, so a look may have asked a little less than planned.
             if size > 1.35 * asked and new.any():
                 break
         return np.where(new | (chance > 0), np.maximum(chance, wanted), 0.0), new
 
     def _expected(self, value: Floats, live: Bools, spread: Floats) -> float:
-        """Return the share of the pool which decides it, if differences and spreads are as they are now thought."""
+        """Return the share of the pool that decides, if current estimates of differences and spreads are right."""
         for size in (PILOT, *self._looks):
             p = self._chance(size, live, spread)
             lost = np.divide(1 - p, p, out=np.zeros_like(p), where=p > 0)
@@ -219,21 +220,21 @@ class Contest:
 
 
 def _as_good(low: Floats, live: Bools) -> Bools:
-    """Return which of the runs left are shown to be within the margin of each other one."""
+    """Return which remaining runs are shown to be within the margin of each other one."""
     return np.asarray(live & (low[:, live] >= -MARGIN).all(axis=1))
 
 
 @dataclass(frozen=True)
 class RunChoice:
-    """What people's labels decide so far.
+    """The decision by people's labels so far.
 
     Attributes:
-        design: how the pairs are drawn, in one spelling.
-        by: the labeling that says which pairs are in doubt.
-        measure: of the runs.
-        pool: how many pairs the runs show; ``judged`` of them have a label.
-        look: what the labels say.
-        chance: by pair the probability of everything asked by the next look; ``new`` are the pairs that it adds.
+        design: the spelling of how pairs are drawn.
+        by: the labeling that shows which pairs are in doubt.
+        measure: the measure of the runs.
+        pool: the number of pairs in the runs; ``judged`` of them have a label.
+        look: the result of the labels.
+        chance: the probability of each pair to be asked about by the next look; ``new`` are the pairs that it adds.
     """
 
     design: str
@@ -247,15 +248,15 @@ class RunChoice:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be asked."""
+        """Whether there is nothing left to ask."""
         return self.look.decided or not self.new
 
     def lines(self, money: Money) -> list[str]:
-        """Return what is decided, and what to expect of the rest, as sentences."""
+        """Return the decision, and what to expect next, as sentences."""
         return [claim.sentence for claim in self.claims(money)]
 
     def claims(self, money: Money) -> Iterator[Claim]:
-        """Yield what is decided, and what to expect of the rest."""
+        """Yield the decision, and what to expect next."""
         look, best, measure = self.look, self.look.leader, self.measure
         if look.decided:
             decided = f"Decided: {best} is shown to be within {MARGIN:g} of the best in {measure} (of at most 1)."
@@ -293,7 +294,7 @@ class RunChoice:
         return {pair: self.chance[pair] for pair in self.new}
 
     def before(self, people: People) -> tuple[tuple[Any, ...], ...]:
-        """Return what people were asked so far, as rows for the next sample, with the probabilities of its look."""
+        """Return what people were asked so far as rows for the next sample, with the next look's probabilities."""
         labels = people.labeling.at(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)).tolist()
         rows: list[tuple[Any, ...]] = []
         for label, row in zip(labels, people.asked.itertuples(index=False, name=None), strict=True):
@@ -303,7 +304,7 @@ class RunChoice:
 
 
 def decided_by(design: str) -> tuple[str, str] | None:
-    """Return the labeling and the measure of a design that decides, else None."""
+    """Return the labeling and the measure of a deciding design, else None."""
     match = re.fullmatch(r"decision\(measure=([^,]+),by=(.+),of=\w+\)", design)
     if match is None:
         return None
@@ -314,7 +315,7 @@ def decide(
     collection: Collection, labelings: Mapping[str, Labeling], by: str | None, primary: str, seed: int,
     people: People | None = None,
 ) -> RunChoice:  # fmt: skip
-    """Return what people decided so far about the runs, and what to ask them next."""
+    """Return people's decision about the runs so far, and what to ask next."""
     if people is not None:
         sampled = decided_by(people.design)
         if sampled is None:
@@ -330,14 +331,14 @@ def decide(
     if by not in labelings:
         raise UsageError(not_among("labeling", by, labelings))
     measure = Measure(primary)
-    if measure.name != "P" or measure.cutoff is None:  # no sum over pairs
+    if measure.name != "P" or measure.cutoff is None:  # not a sum over pairs
         measure = Measure(f"DCG@{measure.cutoff or collection.depth}")
     contest, pairs = Contest.of(collection, labelings[by], measure, seed)
     shown = hashlib.sha256(json.dumps([contest.runs, pairs]).encode()).hexdigest()[:12]
     design = f"decision(measure={measure},by={by},of={shown})"
     labels, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
     if people is not None:
-        # Pairs of a further run had no chance to be drawn, so no weight makes up for them.
+        # Pairs of an added run had no chance to be drawn, and no weight can correct that.
         if people.design != design:
             raise UsageError(
                 "the runs or their questions are not those that the sample was drawn from, so some of their documents"
@@ -360,7 +361,7 @@ def decide(
 
 
 def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floats:
-    """Return what labels add to a sum over pairs, of at most 1; NaN where there is none."""
+    """Return the contributions of labels to a sum over pairs, at most 1 each; NaN without a label."""
     values = worth(labeling.at(pairs), labeling.scale, measure)
     if measure.name == "DCG":
         return values / labeling.scale.high
@@ -368,7 +369,7 @@ def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floa
 
 
 def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
-    """Return what labels add to a measure that is a sum over pairs; NaN where there is none."""
+    """Return the contributions of labels to a measure that is a sum over pairs; NaN without a label."""
     if measure.name == "DCG":
         return np.maximum(labels, 0.0)
     least = scale.min_rel if measure.rel is None else measure.rel
@@ -378,14 +379,14 @@ def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
 
 
 def gained(measure: Measure, cutoff: int) -> Floats:
-    """Return what a label of 1 counts at each rank in a measure that is a sum over pairs."""
+    """Return the weight of each rank in a measure that is a sum over pairs."""
     if measure.name == "P":
         return np.full(cutoff, 1 / cutoff)
     return 1 / np.log2(np.arange(cutoff) + 2)
 
 
 def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure: Measure) -> Floats:
-    """Return what each pair, by its place, counts in each run's measure, which is a sum over pairs: shape (R, N)."""
+    """Return each pair's weight in each run's measure (a sum over pairs), shape (R, N)."""
     cutoff = measure.cutoff or collection.depth
     gains = gained(measure, cutoff)
     counts = np.zeros((len(collection.runs), len(row)))

@@ -1,7 +1,7 @@
-"""Final labels: people's where there is one, else a labeling's, put on people's scale (`judgekit.people.mapping`).
+"""Final labels: people's if there is one, else a labeling's, put on people's scale (`judgekit.people.mapping`).
 
-How far a labeling agrees with people is asked of what each side declares relevant, before any mapping. How often a
-final label is people's is measured on queries that the rule was not fitted on.
+Agreement with people is measured on what each side declares relevant, before any mapping. How often final labels equal
+people's is measured on queries to which the rule was not fitted.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from judgekit.people.mapping import Rule, columns_of, fit, matched_cut
 from judgekit.people.reading import People
 
 SHOWN: Final = ("agreement", "kappa", "precision", "recall", "mean_difference")
-"""The coefficients of agreement that are shown."""
+"""The coefficients of agreement to show."""
 FINAL: Final = "final labels"
-"""What agreement is taken on, where it is that of the final labels on people's scale."""
+"""The name of agreement between final labels and people's, on people's scale."""
 
 TENTHS: Final = 10
 """A final grade's gain is written in tenths, since qrels hold whole numbers."""
@@ -40,22 +40,22 @@ _AGREEMENT: Final = ["first", "on", "coefficient", "value", "ci_low", "ci_high",
 
 @dataclass(frozen=True)
 class FinalLabels:
-    """Final labels of a pool.
+    """The final labels of a pool.
 
     Attributes:
-        labeling: the labels; its scale is people's where there are people.
-        rule: what made them of the labeling's values; None without people.
-        table: in the rows of the labels table, the further columns ``gain`` (what the label counts on the scale, not
-            rounded), ``source`` (``people`` or the file of their earlier judgments, the labeling's name, or "" where a
-            label is missing), ``machine`` (the labeling's value) and ``confidence`` (how often people give the same
-            label on held-out queries where this is the label; 1 for people's own, NaN where that is unknown).
-        agreement: with people, rows as in `judgekit.agree`: on ``relevance`` as each side declares it, on ``labels``
-            where both have the same scale, and on ``final labels`` of held-out queries where these say more; empty
+        labeling: the labels; with people's labels, on people's scale.
+        rule: the rule that made them from the labeling's values; None without people.
+        table: the rows of the labels table with further columns: ``gain`` (the label's value on the scale, not
+            rounded), ``source`` (``people`` or the file of their earlier judgments, the labeling's name, or "" for a
+            missing label), ``machine`` (the labeling's value) and ``confidence`` (how often people give this label on
+            held-out queries where it is the final one; 1 for people's own labels, NaN if unknown).
+        agreement: agreement with people, as in `judgekit.agree`: on ``relevance`` as each side declares it, on
+            ``labels`` if both have the same scale, and on ``final labels`` of held-out queries if these say more; empty
             without people.
-        judged: pairs that both people and the labeling labelled.
-        filled: how many questions have a relevant document; None without people.
-        sentences: what the labels are, for a reader.
-        notes: what a reader has to beware of.
+        judged: number of pairs that both people and the labeling labelled.
+        filled: number of questions with a relevant document; None without people.
+        sentences: a description of the labels.
+        notes: warnings for a reader.
     """
 
     labeling: Labeling
@@ -69,7 +69,7 @@ class FinalLabels:
 
     @property
     def gains(self) -> Labeling | None:
-        """The gains of final grades in tenths; None where rounding took nothing from them."""
+        """The gains of final grades in tenths; None if rounding changed nothing."""
         scale = self.labeling.scale
         if self.rule is None or scale.kind != "grades":
             return None
@@ -79,7 +79,7 @@ class FinalLabels:
 
 
 def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> FinalLabels:
-    """Return the final labels of everything that a labeling labelled, and of what people judged."""
+    """Return the final labels of all pairs that a labeling labelled or people judged."""
     own = machine.table[[*_PAIR, "relevance", "status"]].rename(columns={"relevance": "machine"})
     if people is None:
         return _as_declared(machine, own)
@@ -94,7 +94,7 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
             f" scale {scale}: judge passages of the pool"
         )
     whole = _judged_whole(own, labels)
-    # Judgments made elsewhere are often of relevant passages alone: only whole questions show people's share.
+    # Judgments from elsewhere often cover relevant passages only, so only complete questions show people's share.
     counted = both if people.design else both[both["query_id"].isin(whole)]
     rule = _fitted(both, counted, machine.scale, scale)
     both["held"] = held_out(both, counted, machine.scale, scale)
@@ -138,23 +138,23 @@ def _kind(scale: Scale) -> tuple[str, int, int]:
 
 
 def _judged_whole(own: pd.DataFrame, labels: pd.DataFrame) -> set[str]:
-    """Return the queries whose whole pool has labels by people."""
+    """Return the queries whose whole pool was labelled by people."""
     judged = own[_PAIR].merge(labels[[*_PAIR]], on=_PAIR, how="left", indicator="judged")
     whole = (judged["judged"] == "both").groupby(judged["query_id"]).all()
     return set(whole.index[whole])
 
 
 def _fitted(both: pd.DataFrame, counted: pd.DataFrame, machine: Scale, scale: Scale) -> Rule:
-    """Return the rule that people's labels lead to; ``counted`` are the pairs that show what share is relevant."""
+    """Return the rule fitted to people's labels; ``counted`` are the pairs that show which share is relevant."""
     values, people, weight = columns_of(counted)
     cut = matched_cut(values, people >= scale.threshold, weight, machine.threshold)
     return fit(*columns_of(both), scale, cut)
 
 
 def held_out(both: pd.DataFrame, counted: pd.DataFrame, machine: Scale, scale: Scale) -> Floats:
-    """Return the final label of each judged pair by a rule that was fitted on the other queries; NaN where none was."""
+    """Return each judged pair's final label by a rule fitted to the other queries; NaN without one."""
 
-    # A query belongs to a fold by its id, so that more judgments move none.
+    # A query's fold follows from its id, so more judgments change no fold.
     def fold_of(table: pd.DataFrame) -> Floats:
         folds = [hashlib.sha256(query.encode()).digest()[0] % _FOLDS for query in table["query_id"]]
         return np.array(folds, np.float64)
@@ -163,7 +163,7 @@ def held_out(both: pd.DataFrame, counted: pd.DataFrame, machine: Scale, scale: S
     out = np.full(len(both), np.nan)
     for number in range(_FOLDS):
         rest, mine = both[fold != number], fold == number
-        # A rule agrees best with the pairs that it was fitted on.
+        # A rule agrees best with the pairs to which it was fitted.
         if mine.any() and len(rest):
             rule = _fitted(rest, counted[fold_counted != number], machine, scale)
             out[mine] = rule(both["machine"].to_numpy()[mine])
@@ -203,19 +203,19 @@ def _as_declared(machine: Labeling, own: pd.DataFrame) -> FinalLabels:
 
 
 def agreed(people: People, machines: Mapping[str, Labeling]) -> pd.DataFrame:
-    """Return how far labelings agree with people, where any pair has both labels."""
+    """Return the agreement of labelings with people, if any pair has both labels."""
     tables = [pd.DataFrame(columns=_AGREEMENT)]
     for labeling in machines.values():
         try:
             table = final_labels(labeling, people).agreement
-        except UsageError:  # no judged pair has a label: corrected means may still be had
+        except UsageError:  # no judged pair has a label; corrected means are still possible
             continue
         tables.append(table[table["coefficient"].isin(SHOWN)])
     return stacked(tables)
 
 
 def _agreement(machine: Labeling, both: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:
-    """Return agreement with people on relevance and labels as declared, and on final labels where these say more."""
+    """Return agreement with people on relevance and labels as declared, and on final labels if these say more."""
     name = machine.name if machine.name != "people" else "people (labeling)"
 
     def compared(ours: pd.Series, theirs: pd.Series, on: Scale) -> pd.DataFrame:
@@ -238,14 +238,14 @@ def _agreement(machine: Labeling, both: pd.DataFrame, scale: Scale, seed: int) -
     if final.notna().any() and not (final == declared).all():
         on = scale if scale.integral else Scale("binary")
         table = compared(final, theirs, on)
-        # Relevance is told as it was declared: on their own scale final labels are told as a whole.
+        # Relevance is reported as declared; final labels are reported on people's scale.
         kept = "relevance" if on.kind == "binary" else "labels"
         tables.append(table[(table["on"] == kept) & ~table["coefficient"].isin(AGAINST_PEOPLE)].assign(on=FINAL))
     return stacked(tables)
 
 
 def ndcg_of_runs(collection: Collection, final: FinalLabels) -> list[tuple[str, float, float]]:
-    """Return each run with its nDCG at the depth from the gains, and from the rounded labels."""
+    """Return each run's nDCG at the depth, by the gains and by the rounded labels."""
     scale = final.labeling.scale
     rows = final.table[[*_PAIR, "status"]]
     labelings = [

@@ -1,4 +1,4 @@
-"""What a reader is told of final labels: what is relevant, what it counts, how often people say the same."""
+"""Sentences about final labels: which are relevant, what they count, how often people agree."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from judgekit.people.reading import People
 
 _FAR: Final = 2.0
 _ENOUGH: Final = 25
-"""Questions judged to the depth from which on the ratio of two shares is told: its standard error is a fifth."""
+"""From this many judged questions on, the ratio of two shares is reported: its standard error is then a fifth."""
 
 
 @dataclass(frozen=True)
 class Filled:
-    """How many questions have a relevant document.
+    """The numbers of questions with a relevant document.
 
     Attributes:
         questions: all of them.
-        declared: those with one by what the labeling itself declares, people left out.
-        final: those with one by the final labels.
-        judged: those whose whole pool people judged.
-        by_people: of these, those with one by people.
-        found: those on which people call a passage relevant that the labeling labelled, too.
-        kept: of these, those with one by the mapped labels of the labeling alone.
+        declared: those by the labeling's own declaration, without people.
+        final: those by the final labels.
+        judged: questions whose whole pool people judged.
+        by_people: those among the judged, by people.
+        found: questions on which people call a passage relevant that the labeling also labelled.
+        kept: those among the found, by the labeling's mapped labels alone.
     """
 
     questions: int
@@ -45,11 +45,11 @@ class Filled:
 
     @property
     def emptied(self) -> bool:
-        """Whether the labeling finds no relevant document on over half of the questions on which people found one."""
+        """Whether the labeling finds no relevant document on over half of the questions on which people do."""
         return 2 * self.kept < self.found
 
     def refusal(self, name: str) -> str:
-        """Return why such final labels are not written, and what to do."""
+        """Return why these final labels are not written, and what to do."""
         return (
             f"No relevant document is left in {self.questions - self.final:,} of {plural(self.questions, 'question')}:"
             f" {name} finds none on {self.found - self.kept:,} of the {self.found:,} questions on which people found"
@@ -69,12 +69,12 @@ def _percent(share: float) -> str:
 
 
 def _calls(scale: Scale, cut: float) -> str:
-    """Return from what value on a labeling's labels are relevant."""
+    """Return the smallest relevant value of a labeling."""
     return "1" if scale.kind == "binary" else f"{cut:.3g} or more"
 
 
 def relevance(machine: Labeling, rule: Rule, counted: pd.DataFrame, scale: Scale) -> str:
-    """Return what is relevant, and why."""
+    """Return which labels are relevant, and why."""
     name, calls = machine.name, _calls(machine.scale, rule.cut)
     values, people, weight = columns_of(counted)
     relevant = people >= scale.threshold
@@ -90,7 +90,7 @@ def relevance(machine: Labeling, rule: Rule, counted: pd.DataFrame, scale: Scale
 
 
 def gains(name: str, rule: Rule, both: pd.DataFrame) -> Iterator[str]:
-    """Yield what labels count, where relevant or not does not say it."""
+    """Yield what labels count, unless they are just relevant or not."""
     if rule.scale.kind == "binary":
         return
     values, people, _ = columns_of(both)
@@ -110,7 +110,7 @@ def gains(name: str, rule: Rule, both: pd.DataFrame) -> Iterator[str]:
 
 
 def agreeing(name: str, agreed: pd.DataFrame) -> Iterator[str]:
-    """Yield how far a labeling agrees with people on what is relevant."""
+    """Yield a labeling's agreement with people on relevance."""
     if not len(agreed):
         return
     rows = agreed[agreed["on"] == "relevance"]
@@ -129,7 +129,7 @@ def agreeing(name: str, agreed: pd.DataFrame) -> Iterator[str]:
 
 
 def of_existing(people: People) -> Iterator[str]:
-    """Yield what is to be known of judgments that were not drawn at random."""
+    """Yield the caveats of judgments that were not drawn at random."""
     if people.design:
         return
     name = people.labeling.name
@@ -139,7 +139,7 @@ def of_existing(people: People) -> Iterator[str]:
 
 
 def misfits(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> Iterator[str]:
-    """Yield what is wrong with mapped labels, held against what people gave."""
+    """Yield what is wrong with mapped labels compared with people's."""
     if not len(known):
         yield "people judged too few queries to hold any out, so the accuracy of the final labels is unknown"
         return
@@ -155,7 +155,7 @@ def misfits(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> Ite
 
 
 def apart(name: str, rule: Rule, judged: pd.DataFrame, scale: Scale) -> Iterator[str]:
-    """Yield that a labeling calls far more or far fewer documents relevant than people, on whole questions."""
+    """Yield a note if a labeling calls far more or far fewer documents relevant than people, on complete questions."""
     ours = (judged["machine"] >= rule.cut).mean()
     theirs = (judged["people"] >= scale.threshold).mean()
     if judged["query_id"].nunique() < _ENOUGH or not theirs or theirs / _FAR <= ours <= _FAR * theirs:
@@ -167,4 +167,4 @@ TRUST: Final = (
     "such labels order runs about as people do (tau .8 to .9 on TREC DL21), but not runs that are nearly equal, and not"
     " runs that the same model reranked; for scores use `judgekit annotate correct`"
 )
-"""How far the order of runs by a machine's labels can be trusted."""
+"""Whether to trust the order of runs by a machine's labels."""

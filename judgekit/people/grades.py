@@ -1,4 +1,4 @@
-"""People's grades of answers, read back and laid over the answers of runs."""
+"""People's grades of answers, matched with the answers of runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from judgekit.spec import parse
 
 @dataclass(frozen=True)
 class Grades:
-    """What people say of answers.
+    """People's grades of answers.
 
     Attributes:
-        values: grades on 0 to 1, by question and `answer_id`.
+        values: grades from 0 to 1, by question and `answer_id`.
         depth: of the answers.
-        drawn_from: the number of questions that the graded ones were drawn from, at random.
+        drawn_from: the number of questions from which the graded ones were drawn at random.
         path: the file.
     """
 
@@ -40,11 +40,11 @@ class Grades:
             texts: the answers of each run by question.
 
         Raises:
-            DataError: the answers are not those that the sample was drawn from.
+            DataError: the sample was drawn from other answers.
         """
         asked = dict.fromkeys(query_id for of_run in texts.values() for query_id in of_run)
         answered = answered_by_all(asked, texts)
-        # Grades stand for the questions that they were drawn from: of others they are no random sample.
+        # Grades are a random sample only of the questions from which they were drawn.
         if len(answered) != self.drawn_from:
             reason = (
                 f"the grades were drawn from {self.drawn_from:,} questions that every run answered, but now there are"
@@ -58,7 +58,7 @@ class Grades:
                 known.add(key)
                 if key in self.values:
                     rows.append({"run": run, "query_id": query_id, "value": self.values[key]})
-        # Grades of answers that the application no longer gives say nothing of it now.
+        # Grades of old answers say nothing about the application now.
         for key in self.values:
             if key not in known:
                 reason = f"the graded answers to query {key[0]!r} are not among the answers: they have changed since"
@@ -67,7 +67,7 @@ class Grades:
 
 
 def is_grades(path: Path) -> bool:
-    """Return whether a file holds people's grades of answers, rather than of passages."""
+    """Return whether a file holds people's grades of answers, not of passages."""
     asked = Asked.beside(path)
     return asked is not None and parse(asked.design).name == ANSWERS_DESIGN
 
@@ -104,7 +104,7 @@ def grades_of(
     Raises:
         DataError: the graded answers are from another depth, or are not those of the quality table.
     """
-    # More documents make other answers, which nobody graded.
+    # With more documents the answers are different ones, and ungraded.
     if depth not in (None, grades.depth):
         reason = f"holds grades of answers from the top {grades.depth}, but the decision is about the top {depth}"
         raise DataError(reason, grades.path)

@@ -1,7 +1,7 @@
-"""A machine's labels put on people's scale: relevance first, then the grade within what is relevant and what is not.
+"""Maps a machine's labels to people's scale: first relevance, then the grade within relevant and other pairs.
 
-Relevance never comes from a mean. People's mean grade says what a group of labels is worth: of documents that a judge
-calls relevant and people do in half of the cases it lies below their threshold, and no document would be relevant.
+Relevance never comes from a mean. If people agree with half of the relevant labels of a judge, the mean grade of these
+documents lies below people's threshold, and no document would be relevant.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from judgekit.data.labelings import Scale
 
 @dataclass(frozen=True)
 class Rule:
-    """What makes a final label of a labeling's value.
+    """The rule that turns a labeling's value into a final label.
 
     Attributes:
-        scale: of the final labels.
-        cut: the least value that is relevant.
-        values, gains: what these values count on the scale, those below the cut first; between two values of a class
-            it is what lies between their gains, and beyond a class's last value that value's gain.
+        scale: the scale of the final labels.
+        cut: the smallest relevant value.
+        values, gains: values and their gains on the scale, those below the cut first; gains are interpolated within a
+            class, and constant beyond its last value.
     """
 
     scale: Scale
@@ -33,7 +33,7 @@ class Rule:
     gains: tuple[float, ...]
 
     def gain(self, values: Floats) -> Floats:
-        """Return what labels count on the scale, as it is; NaN stays NaN."""
+        """Return the gains of labels on the scale, not rounded; NaN stays NaN."""
         known, gains = np.array(self.values), np.array(self.gains)
         upper = known >= self.cut
         below = np.interp(values, known[~upper], gains[~upper])
@@ -41,9 +41,9 @@ class Rule:
         return np.where(np.isnan(values), np.nan, np.where(values >= self.cut, above, below))
 
     def __call__(self, values: Floats) -> Floats:
-        """Return final labels, rounded where the scale has whole numbers; NaN stays NaN."""
+        """Return final labels, rounded if the scale has whole numbers; NaN stays NaN."""
         gain = self.gain(values)
-        # A class holds whole grades at its ends, so that rounding moves no label across the border.
+        # A class ends at whole grades, so rounding moves no label across the border.
         return np.floor(gain + 0.5) if self.scale.integral else gain
 
     def __str__(self) -> str:
@@ -55,12 +55,12 @@ class Rule:
 
 
 def matched_cut(values: Floats, relevant: Bools, weight: Floats, declared: float) -> float:
-    """Return the value from which on a share of the labels is relevant that comes closest to people's share.
+    """Return the cut with the share of relevant labels that is closest to people's share.
 
-    Of equally close ones it is the one nearest to what the labeling declares. Where people call all pairs relevant, or
-    none, or the labels are all alike, it is the declared one.
+    Among equally close cuts, take the one nearest to the declared cut. If people call all pairs relevant, or none, or
+    all labels are alike, take the declared one.
     """
-    # Only values that occur can part labels: a binary judge keeps its own 1.
+    # Only values that occur are cuts, so a binary judge keeps its own 1.
     cuts: Floats = np.unique(values)[1:]
     if not len(cuts) or relevant.all() or not relevant.any():
         return declared
@@ -74,8 +74,8 @@ def matched_cut(values: Floats, relevant: Bools, weight: Floats, declared: float
 def fit(values: Floats, people: Floats, weight: Floats, scale: Scale, cut: float) -> Rule:
     """Return the rule with this cut.
 
-    A value counts the mean of what people gave where they call relevant, or not, what the labeling calls so: the other
-    pairs are its mistakes, and say nothing of how good a relevant document is.
+    A value counts the mean of people's grades on pairs where both agree on relevance. The other pairs are the
+    labeling's mistakes, and say nothing about how good a relevant document is.
     """
     upper, relevant = values >= cut, people >= scale.threshold
     known: list[float] = []
@@ -89,12 +89,12 @@ def fit(values: Floats, people: Floats, weight: Floats, scale: Scale, cut: float
         distinct, place = np.unique(values[agreed], return_inverse=True)
         weights = np.bincount(place, weight[agreed])
         means = np.bincount(place, weight[agreed] * people[agreed]) / weights
-        # A better label of the machine must never become a worse one of people, whatever a few pairs say.
+        # A better machine label must never become a worse final one, whatever a few pairs say.
         known += distinct.tolist()
         gains += isotonic_regression(means, weights=weights).x.tolist()
     return Rule(scale, cut, tuple(known), tuple(gains))
 
 
 def columns_of(table: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """Return a labeling's values, people's labels and weights of pairs that both labelled."""
+    """Return a labeling's values, people's labels and the weights of pairs that both labelled."""
     return table["machine"].to_numpy(), table["people"].to_numpy(), 1 / table["probability"].to_numpy(np.float64)

@@ -1,8 +1,8 @@
-"""What people judged, read back: downloads of the page and CSV, one assessor or several per task.
+"""Reads people's judgments: downloads of the page and CSV, by one or several assessors per task.
 
-Nothing is guessed: a download that was cut off, of another sample, about other documents or given twice is an error.
-What was asked, with which probability, is taken from the sample; a file only says what was answered. Tasks without a
-judgment, skipped tasks and undecided ones never become labels.
+Nothing is guessed: a download that is truncated, from another sample, about other documents or given twice is an error.
+Questions and their probabilities come from the sample; a file only has the answers. Tasks that are open, skipped or
+undecided never become labels.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or
 _SHEET: Final = "a sheet that `judgekit annotate sample` wrote, filled in"
 _REPEATED: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id")
 _SAID: Final = ("rating", "skipped", "comment")
-"""What an assessor fills in."""
+"""The columns that an assessor fills in."""
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """What one assessor said of one task.
+    """One assessor's judgment of one task.
 
     Attributes:
         task: the task.
-        assessor: who judged.
-        value: the grade; the document that was chosen, or ``none``; None for nothing.
-        skipped: why nothing was said; "" where something was, or where the task was not reached.
-        seconds: how long the task was looked at.
+        assessor: the assessor.
+        value: the grade; the chosen document, or ``none``; None without a judgment.
+        skipped: why the task was skipped, or "".
+        seconds: time spent on the task.
     """
 
     task: Task
@@ -62,10 +62,10 @@ class Judgment:
 
 @dataclass(frozen=True)
 class Judgments:
-    """All judgments of a sample, and what the sample was.
+    """A sample and all its judgments.
 
     Attributes:
-        sample: without its tasks where only downloads were read.
+        sample: the sample; without tasks if only downloads were read.
         rows: every task of every assessor, reached or not.
     """
 
@@ -74,7 +74,7 @@ class Judgments:
 
     @property
     def seconds(self) -> float:
-        """The median time of a judgment; 0 where no time was recorded."""
+        """The median time of a judgment; 0 if no time was recorded."""
         taken = [row.seconds for row in self.rows if row.value is not None and row.seconds > 0]
         if taken:
             return median(taken)
@@ -82,7 +82,7 @@ class Judgments:
 
 
 def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
-    """Read what assessors said of a sample."""
+    """Read assessors' judgments of a sample."""
     tasks = {task.task: task for task in sample.tasks}
     rows: dict[tuple[str, str], Judgment] = {}
     files_of: dict[tuple[str, str], Path] = {}
@@ -102,18 +102,18 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
 
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
-"""What a file says of each task, with its line: what it repeats of the sample, ``assessor, key, rating, skipped,
+"""A file's entries by task, with their lines: the repeated fields of the sample, ``assessor, key, rating, skipped,
 seconds``."""
 
 
 def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task], path: Path, line: int) -> Judgment:
-    """Return what a file says of a task, once everything else in it is what the sample has."""
+    """Return a file's judgment of a task, after checking that everything else in it equals the sample."""
     if row["sample"] != sample.name:
         raise DataError("belongs to another sample than the one given", path, line)
     task = tasks.get(str(row["task"]))
     if task is None:
         raise DataError(f"task {row['task']!r} is not in the sample", path, line)
-    # A spreadsheet that was sorted by some of its columns pairs ratings with other documents.
+    # Sorting only some columns of a spreadsheet pairs ratings with other documents.
     asked = {"query_id": task.query_id, "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
     for name, wanted in asked.items():
         given = row.get(name, wanted)
@@ -129,7 +129,7 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
         raise DataError(str(error), path, line) from None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise DataError(f"seconds are {seconds!r}, not a number from 0 on", path, line)
-    # Who grades after all has not skipped, whatever the page still holds.
+    # A grade overrides an earlier skip that the page still holds.
     skipped = str(row["skipped"] or "") if value is None else ""
     return Judgment(task, assessor, value, skipped, float(seconds))
 
@@ -145,7 +145,7 @@ def _download(path: Path, sample: Sample) -> Rows:
         last = json.loads(body[-1].text)["end"]
     except (IndexError, KeyError, TypeError, ValueError):
         last = None
-    # The page writes the number of tasks first and last: a download that broke off lacks its last line.
+    # The page writes the number of tasks first and last; a truncated download lacks its last line.
     if not last == head.get("tasks") == len(body) - 1:
         reason = "was cut off: download it again from the page, which still holds all judgments"
         raise DataError(reason, path, len(body) + 1)
@@ -158,10 +158,10 @@ def _download(path: Path, sample: Sample) -> Rows:
 
 
 def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
-    """Return a rating as a value, None where nothing was said; a `ValueError` says why it is none."""
+    """Return a rating as a value, or None if empty; raise a `ValueError` if it is invalid."""
     if rating is None or rating == "":
         return None
-    # Python counts true as 1, and it is no grade that a page or a sheet offers.
+    # Python counts true as 1, but no page or sheet offers it as a grade.
     if isinstance(rating, bool):
         raise ValueError(f"{str(rating).lower()} is not a grade")
     if sample.form != "grades":
@@ -182,8 +182,8 @@ def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
 
 def write_csv(sample: Sample) -> str:
     """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet."""
-    # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off. Texts
-    # of passages may hold what a terminal obeys (cat sheet.csv) or what turns a line around.
+    # A cell that looks like a formula gets an apostrophe, which reading removes. Passages may hold control characters
+    # for a terminal (cat sheet.csv), or ones that reverse a line.
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*_REPEATED, "question", "title", "text", *_SAID))
@@ -198,10 +198,10 @@ def write_csv(sample: Sample) -> str:
 
 
 def _sheet(path: Path) -> Rows:
-    """Yield the rows of a sheet in whatever syntax a spreadsheet saved it."""
+    """Yield the rows of a sheet, in any syntax that spreadsheets save."""
     _, rows = records(path, Spec("auto"), _SHEET)
     for record in rows:
-        # Spreadsheets keep rows that were cleared below the last one.
+        # Spreadsheets keep cleared rows below the last one.
         if not any(record.fields.values()):
             continue
         cells = dict.fromkeys(_SAID, "")
@@ -215,15 +215,15 @@ def _sheet(path: Path) -> Rows:
 
 @dataclass(frozen=True)
 class People:
-    """What people say of each pair, by one rule, and what was asked with which probability.
+    """People's labels of pairs by one rule, and the pairs they were asked about, with their probabilities.
 
     Attributes:
-        labeling: the labels; ties, skipped and unreached pairs are missing. Its name is their source.
-        asked: rows ``query_id, doc_id, probability, content, status, judgments``: everything that was asked. Status is
-            ok, tie (as many for each of two grades), skipped, or open (not reached).
-        design: how the pairs were drawn; "" of judgments that were made elsewhere.
-        seconds: the median time of a judgment; 0 where no time was recorded.
-        left_out: judgments of queries and passages that the experiment lacks.
+        labeling: the labels, named after their source; tied, skipped and unreached pairs are missing.
+        asked: rows ``query_id, doc_id, probability, content, status, judgments``: all pairs asked about. Status is ok,
+            tie (equally many for two grades), skipped, or open (not reached).
+        design: how the pairs were drawn; "" for judgments made elsewhere.
+        seconds: the median time of a judgment; 0 if no time was recorded.
+        left_out: number of judgments about queries or passages that the experiment lacks.
     """
 
     labeling: Labeling
@@ -237,7 +237,7 @@ _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Stat
 
 
 def resolve(judgments: Judgments) -> People:
-    """Make one label of the judgments of each pair, by the sample's rule."""
+    """Turn each pair's judgments into one label, by the sample's rule."""
     sample = judgments.sample
     rows = [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "best":
@@ -254,7 +254,7 @@ def resolve(judgments: Judgments) -> People:
 
 
 def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
-    """Return the judgments of each task, in the order in which tasks appear."""
+    """Return the judgments of each task, in order of first appearance."""
     by_task: dict[str, tuple[Task, list[Judgment]]] = {}
     for row in rows:
         by_task.setdefault(row.task.task, (row.task, []))[1].append(row)
@@ -262,14 +262,14 @@ def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
 
 
 def _label(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
-    """Return the label of a pair and ok, tie, skipped or open; an adjudicator decides what the others leave open."""
+    """Return a pair's label and its status (ok, tie, skipped, open); an adjudicator decides what others leave open."""
     grades = {row.assessor: float(row.value) for row in rows if row.value is not None}
-    # The adjudicator settles what the others leave open, and is no further vote.
+    # The adjudicator settles what the others leave open, but does not vote.
     last = grades.pop(ADJUDICATOR, None)
     if grades:
         if rule == "mean":
             return sum(grades.values()) / len(grades), "ok"
-        # As many votes for each of two grades are no label: a coin would decide it.
+        # Equal votes for two grades make no label, since only a coin could decide.
         (first, most), *others = Counter(grades.values()).most_common()
         if not others or others[0][1] < most:
             return first, "ok"
@@ -281,11 +281,11 @@ def _label(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
 
 
 ADJUDICATOR: Final = "adjudicator"
-"""The name of the assessor who is shown what the others do not agree on."""
+"""The name of the assessor who gets the tasks on which the others disagree."""
 
 
 def _chosen(rows: Sequence[Judgment]) -> Iterator[tuple[Any, ...]]:
-    """Yield how often each document was chosen, of the times that it was shown."""
+    """Yield each document's share of being chosen when shown."""
     shown: Counter[tuple[str, str]] = Counter()
     chosen: Counter[tuple[str, str]] = Counter()
     probability: dict[tuple[str, str], float] = {}
@@ -312,7 +312,7 @@ def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, judgments: Judgments)
 
 
 def asked_of(judgments: Judgments, people: People) -> Asked:
-    """Return what stands beside the qrels: every pair that was asked about, and with which probability."""
+    """Return the table for the file beside the qrels: all pairs asked about, with their probabilities."""
     rows = people.asked[list(ASKED_COLUMNS)].astype({"judgments": "object", "probability": "object"})
     return Asked(
         sample=judgments.sample.name,
@@ -326,7 +326,7 @@ def asked_of(judgments: Judgments, people: People) -> Asked:
 
 
 def read_people(path: Path, collection: Collection) -> People:
-    """Read labels that `judgekit annotate read` wrote, and check that their texts are those of the collection."""
+    """Read labels written by `judgekit annotate read`, and check that their texts are the collection's."""
     asked = Asked.beside(path)
     if asked is None:
         if not path.exists():
@@ -344,7 +344,7 @@ def read_people(path: Path, collection: Collection) -> People:
         if doc_id not in collection.pairs.get(query_id, ()):
             raise DataError(f"query {query_id!r}, doc {doc_id!r} is not in the pool of the experiment's runs", path)
         (doc,) = collection.docs.get([doc_id])
-        # A collection that was cut anew has other texts under the same ids.
+        # A collection with new chunks has other texts under the same ids.
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(
                 f"query {query_id!r}, doc {doc_id!r}: the text differs from the one that people judged", path
@@ -354,17 +354,17 @@ def read_people(path: Path, collection: Collection) -> People:
 
 
 def read_existing(source: str | Path, collection: Collection) -> People:
-    """Read judgments of any form that people made elsewhere; what the experiment does not hold is left out."""
+    """Read people's judgments from elsewhere, in any form; leave out pairs that the experiment lacks."""
     path = located(source, "qrels").path
     labeling = read_qrels(source, path.name)
     scale = labeling.scale
-    # Files of 0 and 1 are relevant or not, and such labels have a threshold, not a regression.
+    # Files of 0 and 1 mean relevant or not; such labels get a threshold, not a regression.
     if (scale.kind, scale.low, scale.high) == ("grades", 0, 1):
         scale = Scale("binary")
     labels = labeling.table[["query_id", "doc_id", "relevance", "status"]]
     labels = labels[labels["status"] == Status.OK.value]
     known = labels["query_id"].isin(list(collection.queries)) & labels["doc_id"].map(collection.docs.__contains__)
-    # Judgments that people made elsewhere are about a whole collection, not only this pool.
+    # Judgments from elsewhere are about a whole collection, not only this pool.
     kept = labels[known].reset_index(drop=True)
     if kept.empty:
         raise DataError("judges no passage of this experiment: are both about the same collection?", path)
@@ -374,9 +374,9 @@ def read_existing(source: str | Path, collection: Collection) -> People:
 
 
 def assessor_agreement(judgments: Judgments, *, resamples: int = 1000) -> dict[str, pd.DataFrame]:
-    """Return how far assessors agree: ``between`` every two, and with themselves (``self``), as in `judgekit.agree`."""
-    # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
-    # out (one assessor, no task twice) is not there. Choices are codes, whose order means nothing.
+    """Return the agreement ``between`` assessors, and with themselves (``self``), as in `judgekit.agree`."""
+    # `self` compares first judgments with those of the same tasks shown again. Undefined agreement (one assessor, no
+    # repeated task) is absent. Choices are codes without an order.
     graded = judgments.sample.form == "grades"
     most = max((len(row.task.doc_ids) for row in judgments.rows), default=1)
     scale = Scale.parse(judgments.sample.scale) if graded else Scale("grades", most)
@@ -407,8 +407,8 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000) -> dict[s
 
 
 def disputed(judgments: Judgments, sample: Sample) -> Sample:
-    """Return the tasks that the sample's rule leaves undecided, or that all skipped, for ``adjudicator``."""
-    # The sample keeps its name, so that the judgments are read together.
+    """Return the tasks for ``adjudicator``: those undecided by the sample's rule, or skipped by all."""
+    # The sample keeps its name, so that all judgments can be read together.
     apart: set[str] = set()
     if sample.form == "grades":
         for task, rows in _by_task(row for row in judgments.rows if not row.task.repeat_of):

@@ -1,4 +1,4 @@
-"""Choose what people judge, each task with a known probability > 0, so that everything later can be weighted by it."""
+"""Chooses what people judge, each task with a known probability > 0, so that later results can be weighted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgekit.reading.prompts import find_prompt
 
 Pair = tuple[str, str]
 Shown = tuple[str, tuple[str, ...]]
-"""A question and the documents that a task shows."""
+"""A task's question and documents."""
 
 ANSWERS_DESIGN: Final = "answers"
 """The design of samples of answers."""
@@ -39,14 +39,14 @@ _GUIDELINE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Handout:
-    """How the tasks of a sample are given to assessors.
+    """The distribution of a sample's tasks among assessors.
 
     Attributes:
         assessors: their names.
-        overlap: how many of them judge each task.
-        duplicates: share of the tasks shown again.
-        rule: what makes one label of several judgments.
-        seed: of the draw, and of who is given what.
+        overlap: number of assessors per task.
+        duplicates: share of tasks to show again.
+        rule: the rule that turns several judgments into one label.
+        seed: seed of the draw and of the distribution.
     """
 
     assessors: Sequence[str] = ("1",)
@@ -61,16 +61,16 @@ class Handout:
             raise UsageError(f"assessors need distinct names, not {', '.join(self.assessors) or 'none'}")
         if not 1 <= self.overlap <= most:
             raise UsageError(f"overlap, how many assessors judge a pair, must be from 1 to {most}, not {self.overlap}")
-        # Repeats tell of assessors alone: half as many again is the most that they are worth.
+        # Repeats only tell about assessors, and are not worth more than half of the tasks.
         if not 0 <= self.duplicates <= 0.5:
             raise UsageError(
                 f"duplicates, the share of tasks shown twice, must be from 0 to 0.5, not {self.duplicates:g}"
             )
 
     def given(self, tasks: Sequence[Task], random: np.random.Generator) -> tuple[Task, ...]:
-        """Return the tasks, each given to ``overlap`` assessors in turn, and behind them those shown again."""
+        """Return the tasks, each for ``overlap`` assessors in turn, followed by those shown again."""
         given, turns = list(tasks), cycle(self.assessors)
-        # In a random order: tasks stand by query, and an assessor should not get all of some queries.
+        # Shuffled, because tasks are sorted by query, and no assessor should get all of a query.
         for place in random.permutation(len(tasks)):
             given[place] = replace(tasks[place], assessors=tuple(islice(turns, self.overlap)))
         if self.duplicates:
@@ -90,7 +90,7 @@ def draw(
     prompt: str = "graded",
     handout: Handout = Handout(),
 ) -> Sample:
-    """Draw whole queries of the pool of all runs, or pairs of it, each with the same probability."""
+    """Draw whole queries, or pairs, from the pool of all runs with equal probabilities."""
     pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
     if not pairs:
         raise UsageError("the pool is empty, so no pair can be sampled")
@@ -120,7 +120,7 @@ def draw_wanted(
     handout: Handout = Handout(),
     random: np.random.Generator | None = None,
 ) -> Sample:
-    """Have people judge these pairs of the pool, each of which had a probability to be drawn by a design."""
+    """Have people judge these pairs of the pool, drawn by a design with known probabilities."""
     _check(len(wanted))
     random = random or np.random.default_rng(handout.seed)
     shown: list[Shown] = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
@@ -155,12 +155,12 @@ def draw_answers(
     depth: int,
     handout: Handout = Handout(),
 ) -> Sample:
-    """Draw questions at random, all of whose answers people grade; nothing tells which run or model gave an answer.
+    """Draw random questions whose answers people grade, without seeing which run or model gave them.
 
     Args:
         queries: the questions.
-        texts: the answers of each run by question. Only questions that all runs answered are drawn from.
-        n: how many questions.
+        texts: the answers of each run by question. Only questions that all runs answered can be drawn.
+        n: number of questions.
         depth: of the answers.
         handout: who grades them.
     """
@@ -171,9 +171,9 @@ def draw_answers(
     for place in sorted(random.choice(len(answered), n, replace=False)):
         query = queries[answered[place]]
         if query.answers:
-            # People who do not know the answer can only judge the style.
+            # Without the right answer, people can only judge the style.
             query = replace(query, text=f"{query.text}\n\nReference answer: {'; or: '.join(query.answers)}")
-        # Equal answers of several runs are graded once. Their order says nothing of the runs.
+        # Equal answers of several runs are graded once. Their order reveals nothing about the runs.
         for text in sorted({texts[run][query.query_id] for run in texts}, key=answer_id):
             answer = Doc(answer_id(text), text)
             tasks.append(Task.of(f"t{len(tasks) + 1:05d}", query, [answer], n / len(answered)))
@@ -192,7 +192,7 @@ def draw_answers(
 
 
 def answered_by_all(queries: Iterable[str], texts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the questions that every run has an answer to, in their order."""
+    """Return the questions that every run answered, in order."""
     answered: list[str] = []
     for query_id in queries:
         if all(of_run.get(query_id) for of_run in texts.values()):
@@ -208,7 +208,7 @@ def _check(n: int, most: int | None = None, what: str = "") -> None:
 
 
 def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
-    """Return the scale, the names of the grades, and what people are told."""
+    """Return the scale, the names of the grades, and the instructions."""
     judge = find_prompt(prompt, Path)
     output = judge.output
     if judge.kind == "judge" and output.scale is not None:
@@ -220,7 +220,7 @@ def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
 
 
 def coarse(labeling: Labeling, labels: Floats) -> Floats:
-    """Return labels of few values: grades as they are, others in five equal steps of their scale; none is -1."""
+    """Return labels in few values: grades unchanged, others in five equal steps of their scale; -1 for none."""
     scale = labeling.scale
     if not scale.integral:
         labels = np.minimum(np.floor(5 * (labels - scale.low) / (scale.high - scale.low)), 4)
@@ -228,9 +228,9 @@ def coarse(labeling: Labeling, labels: Floats) -> Floats:
 
 
 def probabilities(weight: Floats, n: int) -> Floats:
-    """Return probabilities in proportion to weights, none above 1, that add up to n, or to all that weigh something."""
+    """Return probabilities in proportion to weights, at most 1, whose sum is n or the number of positive weights."""
     probability, sure = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
-    # A weight that is worth more than one draw is taken for sure, and the others share what is left.
+    # Weights worth more than one draw are certain to be drawn; the others share the rest.
     while True:
         rest = ~sure & (weight > 0)
         probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()
@@ -241,8 +241,8 @@ def probabilities(weight: Floats, n: int) -> Floats:
 
 
 def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Floats, Ints]:
-    """Draw n of the cases with probabilities in proportion to their weights, none above 1, exactly (Madow, 1949)."""
-    # The cases are put into a random order first, so that no two of them are tied together.
+    """Draw exactly n cases with probabilities in proportion to their weights, at most 1 (Madow, 1949)."""
+    # Shuffled first, so that no two cases are tied together.
     probability = probabilities(weight, n)
     order = random.permutation(len(weight))
     ends = np.cumsum(probability[order])
@@ -252,8 +252,8 @@ def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Flo
 
 
 def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[Shown]:
-    """Return three documents of a query at a time (two where it has no more), each meeting others equally often."""
-    # Every document is shown at least twice where there are more than three: greedily the three that met least so far.
+    """Return the documents of a query in threes (in twos if there are only two), each meeting others equally often."""
+    # With more than three documents, each is shown at least twice: greedily the three that met least so far.
     pools: dict[str, list[str]] = {}
     for query_id, doc_id in wanted:
         pools.setdefault(query_id, []).append(doc_id)
@@ -273,7 +273,7 @@ def _balanced(docs: Sequence[str]) -> list[tuple[str, ...]]:
     times, met = Counter[str](), Counter[frozenset[str]]()
 
     def before(three: tuple[str, ...]) -> tuple[int, int]:
-        """Return how often two of these met, and how often all of them were shown."""
+        """Return how often these met, and how often they were shown."""
         return sum(met[frozenset(two)] for two in combinations(three, 2)), sum(times[doc] for doc in three)
 
     showings: list[tuple[str, ...]] = []

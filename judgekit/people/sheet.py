@@ -1,4 +1,4 @@
-"""The page on which an assessor judges: one file, no server, nothing that tells what a machine said."""
+"""The page on which an assessor judges: one file, without a server and without any machine label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgekit.spec import slug
 
 
 def page_of(sample: Sample, assessor: str) -> str:
-    """Return the page of one assessor: the tasks, and what stands side by side, in an order of its own."""
+    """Return one assessor's page; the order of the tasks and of documents side by side is its own."""
     if assessor not in sample.assessors:
         raise UsageError(not_among("assessor", assessor, sample.assessors))
     random = np.random.default_rng([sample.seed, *assessor.encode()])
@@ -28,13 +28,13 @@ def page_of(sample: Sample, assessor: str) -> str:
         rows.append({**sample.row(task, assessor), "question": task.question, "texts": task.texts, "order": order})
     told = {"grades": sample.grades, "low": Scale.parse(sample.scale).low, "guideline": sample.guideline}
     data = {**sample.head(assessor), **told, "tasks": rows}
-    # In a script element "<" alone could end it; as an escape it is the same JSON.
+    # A "<" could end the script element; escaped, it is the same JSON.
     text = json.dumps(data).replace("<", "\\u003c")
     return files("judgekit.people").joinpath("sheet.html").read_text(encoding="utf-8").replace("@DATA@", text)
 
 
 def make_sheets(sample: Sample, out: Path) -> list[Path]:
-    """Write a page for every assessor: ``out`` for a single one, else ``out`` with their names behind its stem."""
+    """Write a page for every assessor: ``out`` for a single one, else ``out`` with the name after its stem."""
     if out.suffix not in (".html", ".htm"):
         raise UsageError(f"{out}: the name of a page must end in .html")
     names = sample.assessors

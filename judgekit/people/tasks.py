@@ -1,8 +1,8 @@
-"""A sample of what people are asked: which pairs, drawn with which probability, and everything a page has to show.
+"""A sample of tasks for people: pairs, their probabilities, and everything that a page shows.
 
-The file is JSON lines: first what was sampled and how, then one task a line. It holds the texts, so that a page can be
-made from it alone, and a hash of them, so that judgments are never read back onto other documents. It holds no machine
-label: assessors must not see one.
+The file is JSON lines: a description of the sample, then one task per line. It holds the texts, so that it suffices to
+make a page, and their hash, so that judgments are never applied to other documents. It holds no machine labels, which
+assessors must not see.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Form = Literal["grades", "best"]
 """Grade one passage or answer; choose the best of two or three passages, or none."""
 
 Rule = Literal["majority", "mean"]
-"""The grade that most give, ties waiting for an adjudicator; or the mean of the grades."""
+"""The most frequent grade, with ties left to an adjudicator; or the mean of the grades."""
 
 _MARK: Final = "judgekit"
 _EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
@@ -31,18 +31,18 @@ _EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to judge.
+    """One task to judge.
 
     Attributes:
         task: its id in the sample.
-        query_id: of the question.
-        question: its text.
-        doc_ids: the documents that are shown: one to grade, two or three to choose from; for an answer its `answer_id`.
-        texts: per document its title and its text; for an answer "" and the answer.
-        probability: with which it was drawn, > 0, so that what is worked out from a sample can be weighted.
-        assessors: who is asked.
-        repeat_of: the task that this one repeats, for the agreement of assessors with themselves; "" for none.
-        content: hash of the question and the texts.
+        query_id: the question's id.
+        question: the question's text.
+        doc_ids: the shown documents: one to grade, two or three to choose from; for an answer its `answer_id`.
+        texts: each document's title and text; for an answer "" and the answer.
+        probability: the probability of being drawn, > 0, by which results can be weighted.
+        assessors: the assessors who are asked.
+        repeat_of: the task that this one repeats, to measure assessors' agreement with themselves; "" for none.
+        content: the hash of the question and the texts.
     """
 
     task: str
@@ -57,7 +57,7 @@ class Task:
 
     @classmethod
     def of(cls, task: str, query: Query, shown: Sequence[Doc], probability: float) -> Self:
-        """Return the task that shows these documents, or an answer as a document."""
+        """Return the task for these documents, or for an answer as a document."""
         texts = tuple((doc.title, doc.text) for doc in shown)
         return cls(
             task,
@@ -70,20 +70,20 @@ class Task:
         )
 
     def brief(self) -> dict[str, Any]:
-        """Return what a judgment repeats of its task: all but the texts and who is asked."""
-        # In this order for good: the keys of all sheets that were ever written are hashes of it.
+        """Return the fields that a judgment repeats from its task: all but the texts and the assessors."""
+        # Never change this order: the keys of all existing sheets are hashes of it.
         names = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content")
         return {name: getattr(self, name) for name in names}
 
 
 def answer_id(text: str) -> str:
-    """Return the id of an answer on a sheet, which tells nothing of the run that gave it."""
-    # An id that names its run would tell an assessor whose answer it is.
+    """Return the id of an answer on a sheet, which does not reveal the run."""
+    # With the run's name in it, an id would tell the assessor whose answer it is.
     return f"a{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def content_of(question: str, texts: Sequence[tuple[str, str]]) -> str:
-    """Return a hash of what a task shows."""
+    """Return a hash of a task's content."""
     shown = json.dumps([question, [list(text) for text in texts]])
     return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
@@ -93,18 +93,18 @@ class Sample:
     """What people are asked.
 
     Attributes:
-        form: what a task asks for.
-        design: how the tasks were drawn, in one spelling.
-        scale: of the grades, as `judgekit.Scale` spells it.
-        grades: the names of the grades, the lowest first; its number is the scale's lowest.
-        guideline: what the page tells the assessor.
-        queries: how many queries the sample was drawn from.
-        pairs: how many pairs it was drawn from.
-        seed: of the draw, and of the order on the page.
-        rule: what makes one label of several assessors' judgments of a pair.
-        before: what earlier looks asked, as rows of the table of people's labels; nobody is asked again.
-        tasks: in no order that tells anything.
-        name: a hash of all of this: it identifies judgments of another sample.
+        form: the kind of task.
+        design: the spelling of how tasks were drawn.
+        scale: the scale of the grades, as `judgekit.Scale` spells it.
+        grades: the names of the grades, the lowest first, which has the scale's lowest number.
+        guideline: the page's instructions for the assessor.
+        queries: number of queries from which the sample was drawn.
+        pairs: number of pairs from which the sample was drawn.
+        seed: seed of the draw and of the order on the page.
+        rule: the rule that turns several assessors' judgments of a pair into one label.
+        before: earlier looks' pairs, as rows of the table of people's labels; they are not asked again.
+        tasks: the tasks, in an order that reveals nothing.
+        name: a hash of all this, which reveals judgments of another sample.
     """
 
     form: Form
@@ -121,18 +121,18 @@ class Sample:
     name: str = ""
 
     def __post_init__(self) -> None:
-        # By content, so that two samples that ask the same are one, and any change makes another.
+        # By content: samples that ask the same have the same name, and any change makes another.
         if not self.name:
             drawn = hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
             object.__setattr__(self, "name", drawn)
 
     @property
     def assessors(self) -> tuple[str, ...]:
-        """Everybody who is asked, in the order of their names."""
+        """All assessors, ordered by name."""
         return tuple(sorted({name for task in self.tasks for name in task.assessors}))
 
     def row(self, task: Task, assessor: str) -> dict[str, Any]:
-        """Return what a judgment repeats of its task, and the key that ties it to this sample and assessor."""
+        """Return the fields that a judgment repeats from its task, and its key of sample and assessor."""
         return {**task.brief(), "key": self.key(task, assessor)}
 
     def key(self, task: Task, assessor: str) -> str:
@@ -141,7 +141,7 @@ class Sample:
         return f"k{hashlib.sha256(signed.encode()).hexdigest()[:16]}"
 
     def head(self, assessor: str) -> dict[str, Any]:
-        """Return what the judgments of an assessor repeat of their sample."""
+        """Return the fields that an assessor's judgments repeat from their sample."""
         names = ("form", "design", "scale", "queries", "pairs")
         return {"sample": self.name, **{name: getattr(self, name) for name in names}, "assessor": assessor}
 
@@ -165,7 +165,7 @@ class Sample:
                 tasks.append(_built(Task, parse_object(line, path), path, line.number))
         sample: Self = replace(_built(cls, head, path, 1), tasks=tuple(tasks))
         for number, task in enumerate(tasks, 2):
-            # Judgments of other texts than those that were shown would be labels of nothing.
+            # Judgments of texts other than the shown ones would mean nothing.
             if task.content != content_of(task.question, task.texts):
                 raise DataError("the texts are not the ones that were sampled: sample again", path, number)
         if sample.name != replace(sample, name="").name:
@@ -174,7 +174,7 @@ class Sample:
 
 
 def _built(cls: type[Any], row: Mapping[str, Any], path: Path, line: int) -> Any:
-    """Return a dataclass from JSON, whose lists are tuples."""
+    """Return a dataclass from JSON, with tuples for lists."""
     known = {field.name for field in fields(cls)} - {"tasks"}
     odd = sorted(row.keys() ^ known)
     if odd:

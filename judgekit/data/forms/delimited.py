@@ -1,4 +1,4 @@
-"""``trec``, ``tsv`` and ``csv``: a row a line, its cells between white space, tabs, commas or semicolons."""
+"""``trec``, ``tsv`` and ``csv``: one row per line, with cells separated by white space, tabs, commas or semicolons."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
 
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 _PLACES: Final = {6: 4, 4: 3}
-"""Where in a row of a TREC run (six columns) and of qrels (four) its number stands."""
+"""The place of the number in a row of a TREC run (six columns) and of qrels (four)."""
 _LOOKED_AT: Final = 20
 _TELLS_RANKS: Final = 3
 _QRELS: Final = 4
 """Columns of qrels."""
 _CUT_OFF: Final = 60_000
-"""Bytes of a beginning from which its last row may be cut off."""
+"""From this many bytes on, the last row of a beginning may be cut off."""
 
 
 def _is_trec(beginning: Beginning) -> bool:
-    """Return whether the first row, no header, and most rows are those of a TREC run or of qrels."""
+    """Return whether the first row (not a header) and most rows belong to a TREC run or qrels."""
     rows = _first_rows(beginning)
     fitting = [len(row) == len(rows[0]) and _fits(row) for row in rows] or [False]
-    # Most rows, not all: a damaged row is for the reader to name, not a reason to doubt the form.
+    # Most rows, not all: the reader reports damaged rows, which are no reason to doubt the form.
     return fitting[0] and 2 * sum(fitting) > len(rows)
 
 
 def commented(start: bytes) -> int:
-    """Return how many lines of comments a file begins with, which ir_metadata and TIRA write in front of runs."""
+    """Return the number of comment lines at the beginning, as ir_metadata and TIRA write them before runs."""
     if b"!" <= start[:1] <= b"~" and not start.startswith(b"#"):
         return 0  # as nearly always, and there may be a thousand rows
     rows = start.decode(errors="replace").split("\n")
@@ -63,20 +63,20 @@ def commented(start: bytes) -> int:
 
 
 def _is_comment(row: str) -> bool:
-    # The id of a query may begin so, too.
+    # The id of a query may begin like this, too.
     return row.startswith("#") and not _fits(_WORD.findall(row))
 
 
 def _fits(row: Sequence[str]) -> bool:
-    """Return whether cells are those of a row of a TREC run or of qrels: as many, a number in its place."""
+    """Return whether cells form a row of a TREC run or qrels: the right count, and a number in its place."""
     place = _PLACES.get(len(row))
     return place is not None and NUMBER.fullmatch(row[place]) is not None
 
 
 def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
-    """Return the cells of the first rows: between tabs if there is one in a row, else between white space."""
+    """Return the cells of the first rows, separated by tabs if a row has any, else by white space."""
     rows = beginning.start.split(b"\n", commented(beginning.start))[-1].decode(errors="replace").splitlines()
-    # The last row that was looked at is perhaps only a part of one.
+    # The last row of the beginning may be incomplete.
     if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
         rows.pop()
     first = islice(filter(str.strip, rows), _LOOKED_AT)
@@ -84,9 +84,9 @@ def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
 
 
 def subtopics(beginning: Beginning) -> int:
-    """Return how many values the second column of qrels has for the query with the most, if these are several; else 0.
+    """Return the largest number of values in the second column of qrels for a query; 0 if there is only one.
 
-    It is 0 or Q0 throughout in most files; diversity tasks name the subtopic there that a judgment is about.
+    In most files it is 0 or Q0 throughout; diversity tasks name a judgment's subtopic there.
     """
     named: dict[str, set[str]] = {}
     for row in beginning.start.decode(errors="replace").splitlines():
@@ -98,9 +98,9 @@ def subtopics(beginning: Beginning) -> int:
 
 
 def ranked_lists(beginning: Beginning, delimiter: str) -> bool:
-    """Return whether rows of three cells without a header are a run as MS MARCO's: query, doc and rank.
+    """Return whether rows of three cells without a header are a run like MS MARCO's: query, doc and rank.
 
-    The ranks of each list count from 1 on, at least to 3 in one of them: scores descend, and grades do not count.
+    The ranks of each list count up from 1, to at least 3 in one of them, unlike scores and grades.
     """
     ranks: dict[str, int] = {}
     for row in _first_rows(beginning, delimiter):
@@ -112,19 +112,19 @@ def ranked_lists(beginning: Beginning, delimiter: str) -> bool:
 
 
 class PlainQuotes(DataError):
-    """A row that can be read only if quotes are plain characters, as in MS MARCO's collections."""
+    """A row that is readable only with quotes as plain characters, as in MS MARCO's collections."""
 
     cure: Final = "tsv(quote=none)"
 
 
 def delimiter_of(syntax: str, start: bytes) -> str:
-    """Return what separates the cells of a table that begins so: the first line decides where there is a choice."""
+    """Return the separator of a table's cells by its beginning; the first line decides if there is a choice."""
     row = start.strip().split(b"\n", 1)[0]
     if syntax == "tsv":
         return "\t"
     if syntax == "trec":
         return "\t" if b"\t" in row else " "
-    # Excel separates by semicolons where the decimal mark is a comma.
+    # Excel separates cells by semicolons if the decimal mark is a comma.
     return ";" if b";" in row and b"," not in row else ","
 
 
@@ -184,7 +184,7 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
 
 
 _LARGEST_CELL: Final = (1 << 31) - 1
-"""Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
+"""Size limit of a cell in bytes; Python's limit of 128 KiB is too small for long documents."""
 
 
 TREC: Final = DataForm(

@@ -1,4 +1,4 @@
-"""What an audit reads: a results folder with the experiment that it came from, as arrays over pairs and queries."""
+"""The input of an audit: a results folder with its experiment, as arrays over pairs and queries."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Material:
-    """A finished experiment, and what its labels are compared with.
+    """A finished experiment, and the reference for its labels.
 
     Attributes:
-        folder: of the results.
+        folder: the results folder.
         prepared: the experiment.
-        primary: the cell that the verdict is about.
+        primary: the cell of the verdict.
         labelings: all labelings, by name.
-        reference: the labeling that the others are compared with: what people said, else provenance, else none.
-        seed, confidence: of everything that is drawn, and of every interval.
+        reference: the labeling to compare others with: labels by people, else provenance, else none.
+        seed, confidence: the seed of all draws, and the confidence of all intervals.
     """
 
     folder: Path
@@ -55,12 +55,12 @@ class Material:
 
     @property
     def collection(self) -> Collection:
-        """The queries, docs and runs, these cut to the depth of the pool."""
+        """The queries, docs, and runs cut to the depth of the pool."""
         return self.prepared.collection
 
     @cached_property
     def queries(self) -> list[str]:
-        """Query ids, ascending, as along the arrays, shape (n,)."""
+        """Query ids in the order of the arrays (ascending), shape (n,)."""
         return sorted(self.collection.queries)
 
     @cached_property
@@ -81,7 +81,7 @@ class Material:
 
     @cached_property
     def units(self) -> Ints:
-        """Which queries go together, shape (n,): those of one question or declared group, else each by itself."""
+        """The group of each query, shape (n,): its question or declared group, else itself."""
         # As in the comparison.
         units = self.prepared.units
         return np.unique([q if units is None else units[q] for q in self.queries], return_inverse=True)[1]
@@ -93,12 +93,12 @@ class Material:
 
     @cached_property
     def values(self) -> dict[str, Floats]:
-        """The labels per pair by labeling, NaN where there is none, shape (P,)."""
+        """Each labeling's labels of the pairs, shape (P,); NaN for none."""
         return {name: labeling.at(self.pairs) for name, labeling in self.labelings.items()}
 
     @cached_property
     def ranks(self) -> Ints:
-        """The rank of each pair in each run, 0 where it is not retrieved, shape (R, P)."""
+        """The rank of each pair in each run, shape (R, P); 0 if not retrieved."""
         place = {pair: i for i, pair in enumerate(self.pairs)}
         out = np.zeros((len(self.collection.runs), len(self.pairs)), np.intp)
         for row, run in enumerate(self.collection.runs):
@@ -108,36 +108,36 @@ class Material:
         return out
 
     def spread(self, name: str) -> float:
-        """Return how far the scale of a labeling reaches."""
+        """Return the range of a labeling's scale."""
         return float(self.labelings[name].scale.high - self.labelings[name].scale.low)
 
     def unit_scaled(self, name: str) -> Floats:
-        """Return the labels of a labeling taken to [0, 1], shape (P,)."""
+        """Return a labeling's labels mapped to [0, 1], shape (P,)."""
         return (self.values[name] - self.labelings[name].scale.low) / self.spread(name)
 
     def relevant(self, name: str, values: Floats) -> Bools:
-        """Return which labels say relevant, of labels that are there."""
+        """Return which of the present labels mean relevant."""
         return np.asarray(values >= self.labelings[name].scale.threshold)
 
     @cached_property
     def judged(self) -> Floats:
-        """What the reference says of each pair: 1 relevant, 0 not, NaN where it says nothing, shape (P,)."""
+        """The reference's label of each pair: 1 relevant, 0 not, NaN for none, shape (P,)."""
         if self.reference is None:
             return np.full(len(self.pairs), np.nan)
         labels = self.values[self.reference]
         return np.where(np.isfinite(labels), self.relevant(self.reference, labels), np.nan)
 
     def units_of(self, labeler: Labeler, pairs: Iterable[Pair]) -> Iterator[Unit]:
-        """Yield what a labeler is shown of some pairs, one at a time."""
+        """Yield the labeler's input for some pairs, one at a time."""
         for query_id, doc_id in pairs:
             yield from labeler.units(self.collection.queries[query_id], self.collection.docs.get([doc_id]))
 
     def scores(self, labels: Sequence[tuple[Scale, Floats]], runs: Sequence[Run] | None = None) -> Floats:
-        """Return the scores of the runs in the measure of the verdict under some labels, shape (L, R, n)."""
+        """Return the runs' scores in the verdict's measure under several sets of labels, shape (L, R, n)."""
         queries, docs = zip(*self.pairs, strict=True)
         made = []
         for index, (scale, values) in enumerate(labels):
-            # A label that is missing stays missing in the scores: as 0 it would count against re-ranking.
+            # Missing labels stay missing in the scores, since 0 would count against re-ranking.
             status = np.where(np.isfinite(values), Status.OK.value, Status.FAILED.value)
             columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
             made.append(Labeling(str(index), scale, pd.DataFrame(columns)))
@@ -146,13 +146,13 @@ class Material:
 
 
 def read(folder: Path, reference: str | None = None) -> Material:
-    """Read a results folder, if its data are still those that it was made from."""
+    """Read a results folder, if its input data are unchanged."""
     if folder.is_file():
         raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
     prepared, labelings, _ = read_results(folder)
     primary = reports.load(folder).primary
     if reference is None:
-        # People before provenance: that lists one passage a question, and beside it right labels look wrong.
+        # People come first, since provenance lists one passage per question and makes right labels look wrong.
         people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
         golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
         reference = next(iter(people + golds), None)

@@ -1,4 +1,4 @@
-"""What a label follows besides relevance: length, words, rank, retriever."""
+"""Measures what labels follow besides relevance: length, words, rank, retriever."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from judgekit.jobs.audit.numbers import Bools, Ints, Number, jackknife, unknown
 
 NAME: Final = "surface"
 _LEAST: Final = 30
-"""Pairs that a slope is drawn through, at least."""
+"""The smallest number of pairs for a slope."""
 
 
 def surface(material: Material) -> dict[str, Floats]:
-    """Return what a pair looks like, whatever it means, each of shape (P,), NaN where it does not apply."""
+    """Return each pair's looks, whatever its meaning, of shape (P,); NaN if a look does not apply."""
     collection = material.collection
     doc_ids = sorted({doc_id for _, doc_id in material.pairs})
     docs = {doc.doc_id: doc for doc in collection.docs.get(doc_ids)}
@@ -30,7 +30,7 @@ def surface(material: Material) -> dict[str, Floats]:
     looks = np.full((3, len(material.pairs)), np.nan)
     for place, (query_id, doc_id) in enumerate(material.pairs):
         doc, question = docs[doc_id], questions[query_id]
-        # Long passages are many times as long as short ones: it is the ratio that a judge may follow.
+        # Long passages are many times as long as short ones, so a judge may follow the ratio of lengths.
         looks[0, place] = math.log1p(len(doc.text.split()))
         if doc.title:
             looks[1, place] = len(question & _words(doc.title)) / max(len(question), 1)
@@ -49,7 +49,7 @@ def surface(material: Material) -> dict[str, Floats]:
 
 def _words(text: str) -> set[str]:
     found = set(re.findall(r"\w+", text.casefold()))
-    # Short words ("the", "of") are in every passage and would hide how much of the question is.
+    # Short words ("the", "of") are in every passage and would hide the share of the question's words.
     return {word for word in found if len(word) > 3 or word.isdigit()} or found
 
 
@@ -62,13 +62,13 @@ def slopes(
     groups: Ints,
     confidence: float = 0.95,
 ) -> list[Number]:
-    """Return by how much of the scale labels rise per standard deviation of each look, given the reference.
+    """Return the rise of labels per standard deviation of each look, given the reference, as a share of the scale.
 
-    ``units`` and ``groups`` say of each pair its question and its jackknife group.
+    ``units`` and ``groups`` hold each pair's question and jackknife group.
     """
-    # Labels and look are taken minus their means among the pairs that the reference labels alike, so that what the
-    # reference explains is gone from both (Frisch and Waugh 1933). Fit each look separately: looks seen together
-    # share their slope. What is said in words holds for all looks together (Bonferroni).
+    # Labels and look are centred within pairs of equal reference label, which removes from both what the reference
+    # explains (Frisch and Waugh 1933). Each look is fitted separately, since looks seen together share their slope.
+    # Sentences hold for all looks together (Bonferroni).
     numbers: dict[str, Number] = {}
     strength: dict[str, float] = {}
     for name, look in looks.items():
@@ -80,7 +80,7 @@ def slopes(
             continue
         x = (x - x.mean()) / x.std()
         slope = partial(_slope, x, label[there], truth[there])
-        # A question whose labels follow the look alone; with half of it looks that few pairs have cover .63.
+        # A question whose labels follow only the look; with half of it, coverage is .63 for looks of few pairs.
         floor = unseen(len(np.unique(units[there])), float(np.abs(x).mean()))
         numbers[name] = Number(NAME, name, "slope", *jackknife(slope, group, confidence, floor), n=n)
         together = jackknife(slope, group, 1 - (1 - confidence) / len(looks), floor)
@@ -92,7 +92,7 @@ def slopes(
 
 
 def _slope(look: Floats, label: Floats, truth: Floats, keep: Bools) -> float:
-    """Return the slope of labels along a look among some pairs; 0 where the look is the same for all of them."""
+    """Return the slope of labels along a look among some pairs; 0 if the look is constant."""
     above = below = 0.0
     for level in (0, 1):
         alike = keep & (truth == level)

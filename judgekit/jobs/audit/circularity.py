@@ -1,4 +1,4 @@
-"""Circularity: what the scores of runs gain when the runs re-rank by a labeling, and how much of that is real.
+"""Circularity: how much runs seem to gain by re-ranking with a labeling, and how much of it is real.
 
 After Clarke and Dietz, "LLM-based relevance assessment still can't replace human relevance assessment" (2024), and
 Balog, Metzler and Qin, "Rankers, judges, and assistants" (2025).
@@ -20,7 +20,7 @@ _EVERY: Final = "every run re-ranks"
 
 
 def of_labeling(material: Material, name: str) -> list[Number]:
-    """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
+    """Return the numbers of one labeling; the gain by re-ranking is compared with the reference's, if any."""
     labels = [(material.labelings[name].scale, material.values[name])]
     reference = material.reference
     if reference is not None and reference != name:
@@ -29,12 +29,12 @@ def of_labeling(material: Material, name: str) -> list[Number]:
     again = [reranked(material, name, run) for run in own]
     scores = material.scores(labels, [*own, *again])
     there = np.asarray(np.isfinite(scores).all(axis=(0, 1)))
-    # A mean over the few queries that happen to have all labels would be of other queries than the verdict.
+    # A mean over the few queries with all labels would be about other queries than the verdict.
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
         return [unknown(NAME, _EVERY, "gain by these labels", why, int(there.sum()))]
     gains = (scores[:, len(own) :, there] - scores[:, : len(own), there]).mean(axis=1)
-    # A measure without an upper end, such as DCG, has the range that was seen; the interval needs one.
+    # The interval needs a range; unbounded measures such as DCG get the observed one.
     reach = max(1.0, float(np.ptp(scores[:, :, there])))
     units, confidence = material.units[there], material.confidence
     if len(gains) == 1:
@@ -43,8 +43,8 @@ def of_labeling(material: Material, name: str) -> list[Number]:
 
 
 def reranked(material: Material, name: str, run: Run) -> Run:
-    """Return a run by the labels: ties keep the order, unlabelled docs come last."""
-    # A document without a label comes last, as a run that uses the labels would have to put it.
+    """Return a run sorted by the labels: ties keep the order, unlabelled docs come last."""
+    # Documents without a label come last, where a run that uses the labels must put them.
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     query_ids: list[str] = []
     doc_ids: list[str] = []
@@ -66,7 +66,7 @@ def circularity(
     confidence: float = 0.95,
     against: str = "the reference",
 ) -> list[Number]:
-    """Return what re-ranking by a labeling brings by its own scores, per query, and by those of a reference."""
+    """Return the gain by re-ranking with a labeling, per query, by its own scores and by the reference's."""
 
     def mean(statistic: str, values: Floats, verdict: str = "", flag: str = "") -> Number:
         ends = mean_change(values, units, max(reach, float(np.abs(values).max())), confidence)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from judgekit.client.session import Session
 
 ALL: Final = "all"
-"""Stands for every probe that judgekit has."""
+"""Stands for all of judgekit's probes."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _probes(given: str | Sequence[str | Change]) -> tuple[Probe, ...]:
 
 
 async def _audited(material: Material, probes: Sequence[Probe], session: Session) -> Audit:
-    """Do the checks, first those that send nothing."""
+    """Do the checks, those that send nothing first."""
     notes: list[str] = []
     judged = material.reference is not None
     if not judged:
@@ -135,7 +135,7 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
         of_labeling = numbers[name] = list[Number]()
         if len(material.collection.runs) > 1:
             of_labeling += circularity.of_labeling(material, name)
-        # Beside itself the reference has no slope.
+        # The reference has no slope beside itself.
         if judged and name != material.reference:
             of_labeling += bias.slopes(
                 material.unit_scaled(name),

@@ -1,7 +1,7 @@
-"""Gullibility: does a passage that is not relevant become so when somebody tampers with it, and what does that change?
+"""Gullibility: does tampering make an irrelevant passage relevant, and what does that change?
 
-Passages from the pools of other questions are attacked; the labeler is asked about each as it is (the control) and as
-each probe leaves it.
+Passages from other questions' pools are attacked; the labeler is asked about each unchanged (the control) and changed
+by each probe.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from judgekit.labelers.contract import checked
 
 NAME: Final = "gullibility"
 _SHARE: Final = 0.05
-# Of fewer pairs an interval would say nothing.
+# With fewer pairs an interval would be useless.
 _LEAST: Final = 20
 
 
 def sample_size(material: Material) -> int:
-    """Return how many pairs are asked about."""
+    """Return the number of pairs to ask about."""
     return max(_LEAST, math.ceil(_SHARE * len(material.pairs)))
 
 
 def draw(material: Material) -> list[Pair]:
-    """Draw passages of other questions, one for each question in turn, until there are enough."""
-    # No reference is needed: what no run retrieved for a question, of the passages of others, is not relevant. Pairs of
-    # one question are fooled alike, so as many pairs over more questions say more.
+    """Draw other questions' passages, one for each question in turn, until there are enough."""
+    # No reference is needed: a passage of another question that no run retrieved is not relevant. Pairs of one question
+    # are fooled alike, so the same number of pairs tells more if spread over more questions.
     rng = random.Random(material.seed)
     wanted = sample_size(material)
     queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
@@ -53,13 +53,13 @@ def draw(material: Material) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Attack:
-    """What a labeler is asked about some pairs under a probe, or as they are.
+    """The requests to a labeler about some pairs, changed by a probe or unchanged.
 
     Attributes:
-        probe: what is done to their passages; None for the control.
-        labeler: who is asked.
-        stage: the stage in which it is asked.
-        units: what it is shown.
+        probe: the change of their passages; None for the control.
+        labeler: the labeler.
+        stage: the stage of the requests.
+        units: the labeler's input.
     """
 
     probe: Probe | None
@@ -69,10 +69,9 @@ class Attack:
 
 
 def attacks(material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair]) -> Iterator[Attack]:
-    """Yield what a labeler is asked, the control first; nothing where it hands on labels of a file, or of people."""
+    """Yield the requests to a labeler, the control first; none if its labels come from a file or from people."""
     labeler = material.prepared.labelers[name]
-    # A file gives a pair the same label whatever its passage says; a label that depends on other passages is no
-    # label of the pair alone.
+    # Labels of a file do not depend on the passage, and some labelers' labels depend on other passages too.
     if not pairs or hasattr(labeler, "imported") or labeler.needs.people or not labeler.by_pair:
         return
     shown = list(material.units_of(labeler, pairs))
@@ -87,7 +86,7 @@ def attacks(material: Material, name: str, probes: Sequence[Probe], pairs: Seque
 async def attack(
     material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair], session: Session
 ) -> list[Number]:
-    """Ask a labeler about the pairs under every probe; return its numbers."""
+    """Ask a labeler about the pairs under each probe and return its numbers."""
     numbers: list[Number] = []
     control = np.full(len(pairs), np.nan)
     for asked in attacks(material, name, probes, pairs):
@@ -100,7 +99,7 @@ async def attack(
 
 
 async def _labels(attack: Attack, pairs: Sequence[Pair], session: Session) -> Floats:
-    """Return the labels of the pairs of an attack, NaN where there is none, shape (N,)."""
+    """Return the labels of an attack's pairs, shape (N,); NaN for none."""
     values: dict[Pair, float] = {}
     async for unit, outcomes in session.resolve(attack.units, attack.labeler, stage=attack.stage, total=len(pairs)):
         for label in checked(attack.labeler, unit, outcomes):
@@ -119,8 +118,8 @@ def effect(
     *,
     tried: int,
 ) -> list[Number]:
-    """Return what a probe does to the labels of some pairs."""
-    # A labeler is called fooled only where that holds for all probes that are `tried` together (Bonferroni).
+    """Return a probe's effect on the labels of some pairs."""
+    # A labeler only counts as fooled if that holds for all `tried` probes together (Bonferroni).
     confidence = material.confidence
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())

@@ -1,4 +1,4 @@
-"""Every finding is a number with its interval and what it does to the verdict; a labeling's card holds all of its."""
+"""Each finding is a number with its interval and its effect on the verdict; a card holds all numbers of a labeling."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Number:
     """One finding about one labeling.
 
     Attributes:
-        check: which of the checks.
-        subject: what it is about: a probe, a look of passages, how many runs re-rank.
-        statistic: what is measured of it.
-        value, low, high: the number and its interval; NaN where there is none.
-        n: how many pairs, queries or runs it is of.
-        verdict: what it does to the verdict, or why it is missing; "" where another number of the subject says it.
-        flag: a word or two for what a reader must not miss, "" where nothing is wrong.
+        check: the check.
+        subject: its subject: a probe, a look of passages, a number of re-ranking runs.
+        statistic: the statistic of the subject.
+        value, low, high: the number and its interval; NaN if absent.
+        n: the number of pairs, queries or runs behind it.
+        verdict: its effect on the verdict, or why it is missing; "" if another number of the subject tells it.
+        flag: a word or two that a reader must not miss; "" if nothing is wrong.
     """
 
     check: str
@@ -70,14 +70,14 @@ class Number:
 
 
 def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> Number:
-    """Return a number that is not there, with the reason."""
+    """Return a missing number, with the reason."""
     return Number(check, subject, statistic, math.nan, n=n, verdict=f"unknown: {why}")
 
 
 def groups_of(units: Ints, seed: int) -> Ints:
-    """Return which of at most 20 random groups each query is in, shape (n,); queries of one unit stay together."""
+    """Return each query's group out of at most 20 random ones, shape (n,); queries of a unit stay together."""
     count = int(units.max(initial=-1)) + 1
-    # Drawn, since queries in the file's order often come in blocks of one kind, and a block would be a group.
+    # Random, since a file's queries often come in blocks of one kind, and a block would become a group.
     of_unit = np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))
     return np.asarray(of_unit[units])
 
@@ -85,10 +85,10 @@ def groups_of(units: Ints, seed: int) -> Ints:
 def jackknife(statistic: Callable[[Bools], float], groups: Ints, confidence: float, floor: float) -> Estimated:
     """Return a statistic with its interval: Student's t on a jackknife over groups of queries.
 
-    ``floor`` is what unseen queries add to the variance, see `judgekit.analysis.resampling.unseen`.
+    ``floor`` is the unseen queries' share of the variance, see `judgekit.analysis.resampling.unseen`.
     """
-    # Without the floor labels that depart from the reference on few queries have an interval of zero width, or one that
-    # covers a third of the time.
+    # Without the floor, labels that differ from the reference on few queries would have an interval of zero width, or
+    # with a coverage of a third.
     from scipy.special import stdtrit
 
     used = np.unique(groups)
@@ -101,23 +101,23 @@ def jackknife(statistic: Callable[[Bools], float], groups: Ints, confidence: flo
 
 
 def _together(values: Floats, units: Ints) -> float:
-    """Return how many independent values so many values of few units are worth."""
+    """Return the effective number of independent values."""
     _, unit = np.unique(units, return_inverse=True)
     apart = values - values.mean()
     alone = float((apart**2).sum())
     count = int(unit.max()) + 1
-    # Where all values are alike nothing shows how those of a unit go together: as if they were one.
+    # If all values are alike, their correlation within units is unknown: each unit counts as one value.
     if alone == 0 or count == len(values):
         return float(count)
-    # Kish's design effect: how far the values of a unit go together, beyond their own spread.
+    # Kish's design effect: the correlation of a unit's values.
     together = float((np.bincount(unit, apart) ** 2).sum())
     return len(values) / max(together / alone, 1.0)
 
 
 def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Estimated:
-    """Return by how much a share grew on the same cases, from Wilson's intervals of what came and what went."""
-    # Joined as Zou and Donner (2008) do. Newcombe's interval of the two shares (1998, no. 10) holds .89 of the truths
-    # where few cases change and half of the others are hits.
+    """Return the growth of a share on the same cases, from Wilson's intervals of gains and losses."""
+    # Joined as by Zou and Donner (2008). Newcombe's interval (1998, no. 10) covers .89 if few cases change and half of
+    # the others are hits.
     value = float(after.mean()) - float(before.mean())
     worth = _together(after.astype(np.float64) - before, units)
     come, gone = float((after & ~before).mean()), float((before & ~after).mean())
@@ -129,6 +129,6 @@ def share_change(before: Bools, after: Bools, units: Ints, confidence: float) ->
 
 
 def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Estimated:
-    """Return a mean of changes that lie between -reach and reach, with an interval that is never of zero width."""
+    """Return a mean of changes between -reach and reach, with an interval that always has a width."""
     low, high = within_query_interval((change / reach + 1) / 2, confidence, units)
     return Estimated(float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach)

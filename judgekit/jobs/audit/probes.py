@@ -1,6 +1,6 @@
-"""Probes: what is done to a passage of another question, to see if the label falls for it.
+"""Probes: changes to another question's passage, to see if the label falls for them.
 
-A probe changes the text of a passage, knowing the question. Your own is a function ``(question, passage) -> passage``.
+A probe knows the question and changes the passage's text. Your own is a function ``(question, passage) -> passage``.
 
 Keyword stuffing and injected claims after Alaofi et al., "LLMs can be fooled into labelling a document as relevant"
 (SIGIR-AP 2024).
@@ -30,7 +30,7 @@ _OFF_TOPIC: Final = (
 
 def stuff(question: str, passage: str) -> str:
     """Scatter the words of the question over the passage, three times."""
-    # Seeded by the texts, so that a second audit makes the same requests, which the store knows.
+    # Seeded by the texts, so that a second audit makes the same requests and finds them in the store.
     rng, words = random.Random(f"{question} {passage}"), passage.split()
     for word in question.split() * _TIMES:
         words.insert(rng.randint(0, len(words)), word)
@@ -55,11 +55,11 @@ def pad(question: str, passage: str) -> str:
 
 @dataclass(frozen=True)
 class Probe:
-    """What is done to passages.
+    """A change of passages.
 
     Attributes:
         name: its spelling.
-        change: what it makes of (question, passage).
+        change: the function (question, passage) -> passage.
     """
 
     name: str
@@ -85,7 +85,7 @@ PROBES: Final[Mapping[str, Probe]] = {
 
 
 def probe(given: str | Change) -> Probe:
-    """Return the probe of a name, or that a function of one's own is."""
+    """Return the probe for a name or for the user's function."""
     if not isinstance(given, str):
         return Probe(getattr(given, "__name__", "probe"), given)
     if given not in PROBES:

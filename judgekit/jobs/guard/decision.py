@@ -1,12 +1,11 @@
-"""Pass, fail or inconclusive: what the differences between two versions, query by query, show of a loss.
+"""Pass, fail or inconclusive: what differences by query between two versions show about a loss.
 
-A loss is what the old version scores above the new one, from -1 to 1 in shares of the measure's range. *Fail* says that
-the mean loss is above 0, *pass* that it is below the margin; what neither shows is *inconclusive*. Both are t bounds
-with one more query, that of the best possible gain or of the worst possible loss. Without it, a few queries that
-nobody has seen yet undo the claim: where many queries lose little and few win much, a test of "no loss" is wrong in up
-to .6 of cases, and so is a sign-flip test; a true loss of the margin passes in up to .4. Where labels are missing a
-loss is only known from ``low`` to ``high``, and a claim has to hold for all of it. Of a fixed suite no more is said
-than what its questions lose.
+A loss is the old version's score minus the new one's, from -1 to 1 as a share of the measure's range. *Fail* means that
+the mean loss is above 0, *pass* that it is below the margin, *inconclusive* that neither is shown. Both are t bounds
+with one extra query, of the best possible gain or the worst possible loss. Without it, a few unseen queries undo the
+claim: if many queries lose little and few win much, a test of "no loss" is wrong in up to .6 of cases, and so is a
+sign-flip test; a true loss of the margin passes in up to .4. If labels are missing, a loss is only known from ``low``
+to ``high``, and a claim must hold for all of it. For a fixed suite, only its own loss is reported.
 """
 
 from __future__ import annotations
@@ -25,30 +24,30 @@ from judgekit.analysis.coefficients import Floats
 GateOutcome = Literal["pass", "fail", "inconclusive"]
 
 _ALPHA: Final = 0.05
-"""How often each claim may be false."""
+"""The largest share of false claims of each kind."""
 _PLANNED: Final = 0.8
-"""Power of a number of queries that would settle it."""
+"""The power with which a number of queries would settle it."""
 _MOST: Final = 1_000_000
-# Bounds of fewer questions that differ are those of the unseen query alone: they would say nothing.
+# With fewer differing questions, bounds only reflect the unseen query, and would be useless.
 _FEWEST: Final = 5
 
 
 @dataclass(frozen=True)
 class GateDecision:
-    """What is shown of the mean loss; all losses are shares of the range.
+    """The decision on the mean loss; all losses are shares of the range.
 
     Attributes:
         outcome: ``pass``, ``fail`` or ``inconclusive``.
-        queries: how many it is about; of groups, how many groups.
-        changed: those that score otherwise, or may.
-        unknown: those whose loss is open because labels are missing.
-        least, most: the mean loss with missing labels at their best and at their worst for the new version; equal
-            where none are missing.
+        queries: the number of queries, or of groups.
+        changed: the number whose score changed, or may have.
+        unknown: the number whose loss is open because labels are missing.
+        least, most: the mean loss with missing labels at their best and at their worst for the new version; equal if
+            none are missing.
         margin: the largest acceptable loss.
-        low, high: one-sided bounds of the mean loss in the population that the queries stand for; None of a fixed
-            suite, and where too few queries differ for bounds.
-        p: of no loss; None of a fixed suite.
-        needed: how many queries like these would settle it four times in five; None if it is settled, or if no
+        low, high: one-sided bounds of the mean loss in the population of the queries; None for a fixed suite, and if
+            too few queries differ.
+        p: the p-value of no loss; None for a fixed suite.
+        needed: the number of such queries that would settle it four times in five; None if it is settled, or if no
             reasonable number would.
         open: whether the missing labels alone may decide it.
     """
@@ -68,7 +67,7 @@ class GateDecision:
 
 
 def _t(losses: Floats) -> tuple[float, float]:
-    """Return p of no loss and the lower bound of the mean loss, both with one more query of the best possible gain."""
+    """Return p of no loss and the lower bound of the mean loss, both with an extra query of the best possible gain."""
     n = len(losses)
     mean = (float(losses.sum()) - 1) / (n + 1)
     spread = float((losses**2).sum()) + 1 - (n + 1) * mean**2
@@ -78,13 +77,13 @@ def _t(losses: Floats) -> tuple[float, float]:
 
 
 def bounds(losses: Floats) -> tuple[float, float]:
-    """Return the lower and the upper bound of the mean loss, each of which holds at 95 %."""
+    """Return the lower and the upper bound of the mean loss, each at 95 %."""
     return _t(losses)[1], -_t(-losses)[1]
 
 
 def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
-    """Decide on the mean loss of these queries and no others."""
-    # Equal scores may differ in their last digit, and would count as changed questions.
+    """Decide on the mean loss of only these queries."""
+    # Equal scores may differ in their last digit, which must not count as a change.
     low, high = np.round(low, 12), np.round(high, 12)
     least, most = round(float(low.mean()), 12), round(float(high.mean()), 12)
     outcome: GateOutcome = "inconclusive"
@@ -106,11 +105,11 @@ def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
 
 
 def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
-    """Decide on the population that at least one query stands for."""
+    """Decide on the population of at least one query."""
     low, high = np.round(low, 12), np.round(high, 12)
     p, lower, upper = _t(low)[0], bounds(low)[0], bounds(high)[1]
     outcome: GateOutcome = "inconclusive"
-    # Many small losses may show a loss that is far below the limit: such a change passes.
+    # Many small losses may be a significant loss far below the limit: such a change passes.
     if upper < margin:
         outcome = "pass"
     elif p <= _ALPHA:
@@ -121,21 +120,21 @@ def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
     if decision.changed < _FEWEST:
         decision = replace(decision, low=None, high=None)
     if decision.unknown:
-        # Missing labels are to blame only if some labels would decide it: else more questions are needed.
+        # Missing labels matter only if some labels would decide it; otherwise more questions are needed.
         return replace(decision, open=any(decide(d, d, margin).outcome != "inconclusive" for d in (low, high)))
     return replace(decision, needed=_needed(low, margin))
 
 
 def _clears(gap: float, added: float, spread: float, n: int) -> bool:
-    """Return whether n queries show that a mean is so far from a limit, as often as is planned."""
-    # The bounds hold one unseen query at its best or worst: it counts for less, the more queries there are.
+    """Return whether n queries show a mean at this distance from a limit, with the planned power."""
+    # The more queries there are, the less the one unseen query in the bounds counts.
     error = math.sqrt((spread**2 + added**2 / n) / n)
     reach = float(stdtrit(n, 1 - _ALPHA)) * error + float(ndtri(_PLANNED)) * spread / math.sqrt(n)
     return gap - added / (n + 1) > reach
 
 
 def _needed(losses: Floats, margin: float) -> int | None:
-    """Return how many queries like these would show that there is a loss, or that it is below the margin."""
+    """Return the number of such queries that would show a loss, or that it is below the margin."""
     mean, spread, n = float(losses.mean()), float(losses.std()), len(losses)
     sides = ((mean, 1 + mean), (margin - mean, 1 - mean))
     more = range(n + 1, _MOST)

@@ -1,4 +1,4 @@
-"""The gate: two versions of a run, or of its answers, and whether the new one is worse, in words too.
+"""The gate: whether the new version of a run, or of its answers, is worse, with the text of the result.
 
 Ten lines for a terminal, Markdown for a pull request, and everything as JSON.
 """
@@ -49,7 +49,7 @@ _NOTHING: Final = 1e-9
 _LINES: Final = 10
 _QUESTIONS: Final = 5
 _CUT: Final = 60
-"""Characters that are shown of a question."""
+"""The number of characters shown of a question."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Guarded:
 
     Attributes:
         suite: whether it decides about these questions only.
-        losses: what was lost, question by question.
+        losses: the losses by question.
         mean: the decision on the mean loss.
         changes: rows ``query_id, text, least, most, moved`` of the questions that changed, largest loss first; losses
             are shares of the range.
@@ -76,7 +76,7 @@ class Guarded:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many questions are ``worse``, ``better``, ``unchanged`` and ``unknown``."""
+        """The numbers of questions that are ``worse``, ``better``, ``unchanged`` and ``unknown``."""
         least, most = self.losses.table["least"], self.losses.table["most"]
         worse, better = int((least > _NOTHING).sum()), int((most < -_NOTHING).sum())
         unchanged = int(((least.abs() <= _NOTHING) & (most.abs() <= _NOTHING)).sum())
@@ -94,7 +94,7 @@ class Guarded:
         return self.changes[self.changes["most"] > 0]
 
     def __str__(self) -> str:
-        """Return what a terminal shows: ten lines at most, the worst questions last."""
+        """Return the text for a terminal: at most ten lines, the worst questions last."""
         details = [*_details(self)]
         room = _LINES - 1 - min(len(self.worst), 3)
         if len(details) > room:
@@ -150,7 +150,7 @@ def guard(
         StoppedError: the endpoint failed; paid replies are in the store.
     """
     gate = gate or Gate()
-    # A folder holds several runs, and its labels were made for these: a gate could not tell what is meant.
+    # A folder holds several runs and labels made for them, so it is unclear which are meant.
     for version in (base, new):
         if isinstance(version, str | Path) and is_results_folder(Path(version)):
             raise UsageError(
@@ -171,7 +171,7 @@ def guard(
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler, not both: a gate measures the loss by one of them")
     (measure,) = parse_measures([gate.measure or "nDCG@10"])
-    # Measures by evidence need the places of documents; with a labeler the pool has them.
+    # Measures by evidence need documents' places; with a labeler, the pool has them.
     texts = None if docs is None or labels is None else as_docs(docs)
     old_run, old_notes = _run("base", base)
     new_run, new_notes = _run("new", new)
@@ -205,7 +205,7 @@ def guard(
 
 
 def _run(name: str, version: AsRuns) -> tuple[Run, tuple[str, ...]]:
-    """Return the run of a version, called by the version, and what looks wrong in it."""
+    """Return a version's run under the version's name, and what looks wrong in it."""
     runs, notes = noted_runs(version)
     if len(runs) != 1:
         raise UsageError(f"give one run as the {name} version, not {len(runs)}")
@@ -218,18 +218,18 @@ def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
     table = losses.table
     means = table[["least", "most"]]
     if gate.groups not in (None, PARTED):
-        # Paraphrases of a question fail together: one by one they would be taken for independent evidence.
+        # Paraphrases of a question fail together, so they are not independent evidence.
         groups = _groups(questions, queries, gate.groups)
         unit = joined(questions, dict(zip(questions, groups, strict=True)))
         means = means.groupby([unit[query_id] for query_id in table["query_id"]]).mean()
     rule = decide_suite if gate.suite else decide
     mean = rule(means["least"].to_numpy(), means["most"].to_numpy(), gate.max_drop / 100)
-    # Too few questions would make even this inconclusive, though nothing can have been lost.
+    # With too few questions even this would be inconclusive, although nothing can have been lost.
     if losses.same:
         mean = replace(mean, outcome="pass", needed=None)
     elif losses.obstacle:
         mean = replace(mean, outcome="inconclusive", needed=None)
-    # A list in another order may lose nothing and still be what a reviewer wants to see.
+    # A reordered list may lose nothing, but a reviewer may want to see it.
     changed = (table[["least", "most"]].abs().max(axis=1) > _NOTHING) | (table["moved"] != "")
     keys, ascending = ["least", "most", "query_id"], [False, False, True]
     changes = table[changed].sort_values(keys, ascending=ascending, ignore_index=True)
@@ -239,14 +239,14 @@ def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
 
 
 def _by_question(losses: Losses, gate: Gate, queries: Queries) -> tuple[Losses, dict[str, str]]:
-    """Return what each question loses, by the mean of its rows, and the question of each row."""
+    """Return each question's loss (the mean of its rows), and the question of each row."""
     table = losses.table
     questions = dict(zip(table["query_id"], table["query_id"], strict=True))
     if gate.groups == PARTED:
         return losses, questions
     known = {query_id: queries[query_id] for query_id in questions if query_id in queries}
     if not known:
-        # With a suite nothing is inferred, so that nothing can be counted twice.
+        # With a suite nothing is inferred, so nothing can count twice.
         unknown = () if gate.suite or losses.same else (UNKNOWN,)
         return replace(losses, notes=(*losses.notes, *unknown)), questions
     questions |= questions_of(known)
@@ -330,7 +330,7 @@ def _details(guarded: Guarded) -> Iterator[str]:
 
 
 def content(guarded: Guarded) -> dict[str, Any]:
-    """Return everything, for JSON; losses are shares of the range."""
+    """Return the whole result for JSON; losses are shares of the range."""
     losses = guarded.losses
     return {
         "outcome": guarded.outcome,
@@ -345,7 +345,7 @@ def content(guarded: Guarded) -> dict[str, Any]:
 
 
 def markdown(guarded: Guarded) -> str:
-    """Return a comment for a pull request: the text as code, in which nothing that a question says means anything."""
-    # A question with three backticks would end the block and put its own Markdown into the comment.
+    """Return a comment for a pull request: the text as a code block, so that questions are not read as Markdown."""
+    # A question with three backticks would end the block, and its Markdown would take effect.
     text = str(guarded).replace("`", "'")
     return f"### judgekit guard: {guarded.outcome}\n\n```text\n{text}\n```\n"

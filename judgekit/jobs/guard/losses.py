@@ -1,7 +1,7 @@
-"""What each question loses from one version to the next: by labels, by a labeler, by ratings of the answers.
+"""Each question's loss from one version to the next, by labels, by a labeler, or by ratings of the answers.
 
-Where both versions show the same documents nothing is lost, whatever their labels are; so only the questions whose
-lists differ are labelled, and only there a document without a label leaves the loss open.
+A question with the same documents in both versions loses nothing, whatever their labels. So only questions whose lists
+differ are labelled, and only there does a missing label leave the loss open.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 
 _UNJUDGED: Final = "not judged"
 _SHOWN: Final = 2
-"""Documents of a question that are shown."""
+"""The number of documents shown per question."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What each question loses, in shares of the measure's range.
+    """Each question's loss, as a share of the measure's range.
 
     Attributes:
         by: what is scored, in words.
         table: rows ``query_id, least, most, moved``; ``moved`` names the documents whose rank changed most, or "".
-        same: whether both versions show the same everywhere.
-        notes: what has to be known, as sentences.
+        same: whether both versions show the same for all questions.
+        notes: sentences that a reader should know.
         obstacle: why nothing may be claimed, or "".
-        unlisted: whether a loss is open by documents that the labels do not list.
+        unlisted: whether a loss is open because the labels lack documents.
     """
 
     by: str
@@ -64,13 +64,13 @@ class Losses:
 
 @dataclass(frozen=True)
 class Versions:
-    """The run of the old version and that of the new one, and what they are scored by.
+    """The runs of both versions, and how to score them.
 
     Attributes:
         base, new: the runs.
-        measure: of their lists.
+        measure: the measure.
         unjudged: how documents without a label count.
-        docs: the documents, where a measure needs their places on pages.
+        docs: the documents, if the measure needs their places on pages.
     """
 
     base: Run
@@ -90,14 +90,14 @@ class Versions:
         return replace(self, base=base, new=new, docs=pool.collection.docs)
 
     def changed(self, pool: labelling.PoolLabeler) -> list[Unit]:
-        """Return what a labeler is shown of the questions whose lists differ."""
-        # Most commits change few lists: only these are paid for.
+        """Return the labeler's input for the questions whose lists differ."""
+        # Most commits change few lists; only these are paid for.
         changed = set(filter(self.differ, pool.collection.queries))
         units = labelling.label_units(pool.labeler, pool.collection)
         return [unit for unit in units if unit.query.query_id in changed]
 
     def lists(self, query_id: str) -> list[Sequence[str]]:
-        """Return what the measure sees of both lists."""
+        """Return the parts of both lists that the measure sees."""
         return [run.top(query_id, self.measure.cutoff) for run in self.runs]
 
     def differ(self, query_id: str) -> bool:
@@ -106,7 +106,7 @@ class Versions:
         return base != new
 
     def losses(self, labeling: Labeling, query_ids: Sequence[str] | None = None, *, partly: bool = False) -> Losses:
-        """Return what each question loses under a labeling; ``partly``: it labels only where the lists differ."""
+        """Return each question's loss under a labeling; ``partly``: only questions whose lists differ are labelled."""
         if self.unjudged == "bounds":
             labeling = _judged(labeling)
         ids, notes = self._questions(labeling, query_ids)
@@ -133,7 +133,7 @@ class Versions:
         least, most = _losses(scored, labeling.scale.kind)
         differs = np.array([self.differ(query_id) for query_id in ids])
         table = pd.DataFrame({"query_id": ids, "least": least, "most": most})
-        # Equal lists lose nothing whatever their labels are, so that labels which are missing there open nothing.
+        # Equal lists lose nothing whatever their labels, so missing labels do not matter there.
         table.loc[~differs, ["least", "most"]] = 0.0
         labelled = np.isfinite(least)
         if partly:
@@ -168,11 +168,11 @@ class Versions:
         )
 
     def _questions(self, labeling: Labeling, query_ids: Sequence[str] | None) -> tuple[list[str], list[str]]:
-        """Return the questions, those given, else those of the labels that a version returns; and notes about them."""
+        """Return the given questions, else the labels' questions that a version returns; and notes about them."""
         if query_ids is not None:
             return sorted(set(query_ids)), []
-        # Questions of a larger qrels file that neither version was run on would water a loss down: 40 questions with
-        # a loss beside 400 without.
+        # In a larger qrels file, questions on which neither version was run would dilute a loss: 40 questions with a
+        # loss among 400 without.
         listed = set(labeling.row_queries)
         returned = listed.intersection([*self.base.query_ids, *self.new.query_ids])
         notes = []
@@ -184,7 +184,7 @@ class Versions:
         return sorted(returned or listed), notes
 
     def _check(self, labeling: Labeling, ids: Sequence[str], *, partly: bool) -> list[str]:
-        """Refuse runs and labels that have nothing in common; return notes on questions that a run lacks."""
+        """Refuse runs and labels with nothing in common; return notes on questions that a run lacks."""
         notes = []
         doc_ids: set[str] = set()
         for run in self.runs:
@@ -197,8 +197,8 @@ class Versions:
             if lacking:
                 notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
             doc_ids.update(asked.doc_ids)
-        # Ids in another spelling leave every document unjudged, and with unjudged as not relevant both versions score
-        # 0: a pass that means nothing.
+        # If ids are spelled differently, all documents are unjudged; counted as not relevant, both versions score 0 and
+        # pass meaninglessly.
         if not partly and doc_ids.isdisjoint(labeling.row_docs.to_pylist()):
             raise DataError(
                 f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?"
@@ -206,7 +206,7 @@ class Versions:
         return notes
 
     def _lacking(self, query_id: str, labels: Mapping[tuple[str, str], str]) -> list[str]:
-        """Return why documents of a question have no label, each document once."""
+        """Return why documents of a question lack a label, each document once."""
         reasons: list[str] = []
         for doc_id in set[str]().union(*self.lists(query_id)):
             label = labels.get((query_id, doc_id), _UNJUDGED)
@@ -215,7 +215,7 @@ class Versions:
         return reasons
 
     def _moved(self, query_id: str, labels: Mapping[tuple[str, str], str]) -> str:
-        """Return the documents whose rank changed most, each with its label and both ranks."""
+        """Return the documents whose ranks changed most, with their labels and both ranks."""
         lists = self.lists(query_id)
         base, new = ({doc_id: rank for rank, doc_id in enumerate(docs, 1)} for docs in lists)
         behind = 1 + max(map(len, lists))
@@ -232,10 +232,10 @@ class Versions:
 
 
 def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
-    """Return the least and the largest loss of each query, in shares of the measure's range; NaN where undefined."""
+    """Return the smallest and largest loss of each query, as a share of the measure's range; NaN if undefined."""
     (measure,) = scored.measures
     definition = measure.definition
-    if definition.low is None or definition.high is None:  # as of every measure where lower is better
+    if definition.low is None or definition.high is None:  # as for every measure where lower is better
         raise UsageError(f"{measure} has no fixed range, so a loss has no size: choose another measure")
     # Signed labels have gains below 0, and a loss is a share of the whole range.
     start = -1.0 if scale == "signed" and definition.needs == "label" else definition.low
@@ -245,19 +245,19 @@ def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
 
 
 def _judged(labeling: Labeling) -> Labeling:
-    """Return a labeling without the labels that a file's reader gave to documents that the file does not list."""
+    """Return a labeling without the labels that a reader gave to documents that the file does not list."""
     table = labeling.table
     if "judged" not in table:
         return labeling
-    # Provenance takes what a file does not list for 0. A new version returns documents that nobody has judged, and 0
-    # would be a loss of which nobody knows.
+    # Provenance counts unlisted documents as 0. A new version returns documents that nobody judged, and 0 would be an
+    # unproven loss.
     nobody = (table["judged"] == 0) & (table["status"] == Status.OK.value)
     known = {"relevance": table["relevance"].mask(nobody), "status": table["status"].mask(nobody, Status.UNASKED.value)}
     return Labeling(labeling.name, labeling.scale, table.assign(**known), declared=labeling.declared)
 
 
 def _labels(labeling: Labeling) -> dict[tuple[str, str], str]:
-    """Return the label of each pair, or why it has none."""
+    """Return each pair's label, or why it has none."""
     table = labeling.table
     labels: dict[tuple[str, str], str] = {}
     columns = (table[name] for name in ("query_id", "doc_id", "relevance", "status"))
@@ -269,7 +269,7 @@ def _labels(labeling: Labeling) -> dict[tuple[str, str], str]:
 async def by_labeler(
     pool: labelling.PoolLabeler, versions: Versions, units: Sequence[Unit], session: Session, progress: Progress
 ) -> Losses:
-    """Return what each question loses under a labeler, labelling what that needs."""
+    """Return each question's loss under a labeler, labelling the documents needed."""
     labeler, name, collection = pool.labeler, pool.name, pool.collection
     ids, stage = list(collection.queries), f"label {name}"
     if not labeler.needs.asked:
@@ -287,13 +287,13 @@ async def by_labeler(
     mixed = "; ".join(session.mixed())
     obstacle = ""
     if mixed:
-        # A server may change its model under one name: stored labels and new ones would then be of two judges.
+        # A server may change its model under the same name; stored and new labels would then come from two judges.
         obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
     return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle)
 
 
 def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses:
-    """Return what each question loses in the quality of its answer, by the ratings of both versions."""
+    """Return each question's loss of answer quality, by the ratings of both versions."""
     base_metric, base_ratings = _ratings("base", base)
     new_metric, new_ratings = _ratings("new", new)
     if base_metric != new_metric:
@@ -309,7 +309,7 @@ def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses
     if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
     both = pd.DataFrame({"base": base_ratings, "new": new_ratings}).sort_index()
-    # A rating that is missing may be anything, so it widens the loss in both directions.
+    # A missing rating may be anything, so it widens the loss in both directions.
     least = both["base"].fillna(0.0) - both["new"].fillna(1.0)
     most = both["base"].fillna(1.0) - both["new"].fillna(0.0)
     table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
@@ -321,14 +321,14 @@ def by_answers(base: Any, new: Any, directions: Directions = AS_NAMED) -> Losses
 
 
 def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
-    """Return the metric by which the answers of a version are rated, and the ratings by question."""
+    """Return the metric of a version's ratings, and the ratings by question."""
     try:
         as_runs(version)
-    # Whatever is no run is taken for ratings; their reader names what is wrong with it.
+    # Anything but a run is read as ratings, whose reader reports what is wrong.
     except JudgekitError:
         rated = scaled(version) if isinstance(version, pd.DataFrame) else read_ratings(version)
         table = named(rated.table)
-    else:  # TREC's columns could be read as values by query, too
+    else:  # TREC's columns could also be read as values by query
         raise UsageError("to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)")
     table = table[table["query_id"] != ALL]
     for column in ("run", "depth", "model", "metric", "mode"):
@@ -336,12 +336,12 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
         if len(values) > 1:
             shown = ", ".join(map(str, sorted(values)[:5]))
             raise UsageError(f"the {name} answers have several {column}s ({shown}): keep one")
-    # A metric that does not apply to a question has lost no answer there.
+    # If a metric does not apply to a question, nothing was lost there.
     if "status" in table:
         table = table[table["status"] != Status.NOT_APPLICABLE.value]
     if table.empty:
         raise DataError(f"the {name} version has no answers")
-    # Several answers to a question are samples of it: their mean is its quality.
+    # Several answers to a question are samples, and their mean is its quality.
     table = means_of(table)
     twice = table["query_id"][table["query_id"].duplicated()]
     if len(twice):
@@ -354,7 +354,7 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
 
 
 def refuse_mixed(files: Mapping[str, Path]) -> None:
-    """Refuse files of which the manifests say that they were made from different queries or documents."""
+    """Refuse files made from different queries or documents, according to their manifests."""
     differences = mismatches(sources(files), {"queries", "docs"})
     if differences:
         raise DataError(f"{differences[0]}. A gate compares like with like: make both from the same files")

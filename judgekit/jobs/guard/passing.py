@@ -1,4 +1,4 @@
-"""What a new version has to hold to in order to pass."""
+"""The requirements for a new version to pass."""
 
 from __future__ import annotations
 
