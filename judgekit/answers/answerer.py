@@ -1,7 +1,7 @@
 """End-to-end answering: from a query and its top documents to an answer, as a pure program over units.
 
-Utility labels come from the same code with one document, so that their requests and those of answering at k = 1 are
-the same bytes and share their replies through the store.
+Utility labels come from the same code with one document: their requests equal those of answering at k = 1 byte by byte,
+so the store's replies serve both.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 from judgekit.wire.unread import note_unread
 
 _LEAST: Final = 16
-"""A document that would be cut to fewer tokens than this is dropped."""
+"""Documents with fewer tokens left after cutting are dropped."""
 
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
 
 MODES: Final = ("together", "reversed", "shuffled", "vote", "merge")
-"""How documents are shown: all in one prompt, best first, best last or shuffled; or one request per document, and the
-answers merged by vote or by the model."""
+"""The ways of showing documents: all in one prompt (best first, best last or shuffled), or one request per document,
+with answers merged by vote or by the model."""
 
 _APART: Final = ("vote", "merge")
 
@@ -46,11 +46,12 @@ class Answerer:
     Attributes:
         endpoint: the downstream LLM.
         prompt: an answer prompt with ``{passages}``.
-        fields: how documents are rendered.
-        mode: how they are shown, one of `MODES`. The order of two documents depends on the query and themselves alone.
+        fields: the rendering of documents.
+        mode: the way of showing them, one of `MODES`. The order of two documents only depends on the query and on these
+            two.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
-        sample: which of several answers to a question is asked for; None where there is one.
-        logprobs: whether the log-probabilities of the answer's tokens are asked for, too.
+        sample: the number of the answer to ask for, of several to a question; None for a single one.
+        logprobs: whether to ask for the log-probabilities of the answer's tokens.
     """
 
     endpoint: Endpoint
@@ -103,7 +104,7 @@ class Answerer:
         return self._asking(load_prompt(self.prompt.merge or _MERGING[type_]))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
+        """Return the next wave: the question; once more if a reply cannot be used; the merging of answers."""
         calls = self._calls(unit)
         askers = [self.asker(docs) for docs in calls]
         wave = next_wave(
@@ -115,7 +116,7 @@ class Answerer:
             return wave
         answers, merging = self._answers(replies, askers)
         candidates = _candidates(answers)
-        # Where an answer is missing the whole will be, whatever merging says: see `_merged`.
+        # If one answer is missing, the whole will be, whatever merging gives: see `_merged`.
         if any(answer.status is not Status.OK for answer in answers) or len(candidates) < 2:
             return []
         listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
@@ -123,13 +124,13 @@ class Answerer:
         return next_wave([(self._merger, self.sample or 0)], lambda: [values], merging)
 
     def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a unit takes."""
+        """Return the largest number of requests for a unit."""
         calls = len(self._calls(unit))
-        # Each may be asked once more, where its reply cannot be used.
+        # Each may be asked once more if its reply cannot be used.
         return 2 * (calls + (self.mode == "merge" and calls > 1))
 
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
-        """Return the answer, once `requests` has no more to ask."""
+        """Return the answer, after `requests` returned nothing."""
         calls = self._calls(unit)
         answers, merging = self._answers(replies, [self.asker(docs) for docs in calls])
         answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
@@ -142,7 +143,7 @@ class Answerer:
         return replace(answer, cut_tokens=cut)
 
     def shown(self, unit: Unit) -> tuple[Doc, ...]:
-        """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
+        """Return the documents for one prompt, cut to the budget, in the order of the mode."""
         docs = fit(unit.docs, self.fields, self.context_tokens)
         if self.mode == "reversed":
             return docs[::-1]
@@ -153,13 +154,13 @@ class Answerer:
         return docs
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
-        """Return the documents of each request of the first wave; one document each where answers are merged."""
+        """Return the documents of each request of the first wave; one each if answers are merged."""
         if self.mode not in _APART or not unit.docs:
             return [unit.docs]
         return [(doc,) for doc in unit.docs]
 
     def asker(self, docs: tuple[Doc, ...]) -> Asker:
-        """Return what asks the one request about documents that stand in one prompt."""
+        """Return the question about the documents of one prompt."""
         if fit(docs, self.fields, self.context_tokens):
             return self._open
         return self._closed
@@ -174,12 +175,12 @@ class Answerer:
         return answer
 
     def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
-        """Return the answer from each document, and the replies that follow those: what came of merging."""
+        """Return the answer from each document, and the replies to merging, which follow."""
         outcomes, merging = merge_waves(replies, askers)
         return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
 
     def _merged(self, answers: Sequence[Answer], merging: Sequence[Outcome]) -> Answer:
-        """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
+        """Merge the answers per document. If one is missing, the whole is missing."""
         raw = json.dumps([answer.raw for answer in answers], ensure_ascii=False)
         missing = [answer for answer in answers if answer.status is not Status.OK]
         if missing:
@@ -192,7 +193,7 @@ class Answerer:
         if not given:
             return replace(answers[0], raw=raw)
         votes = Counter(comparable(answer.text) for answer in given)
-        # Of answers with as many votes that of the best document counts: `max` returns the first.
+        # Among answers with equal votes, the best document's counts: `max` returns the first.
         winner = max(given, key=lambda answer: votes[comparable(answer.text)])
         return replace(winner, raw=raw)
 
@@ -202,10 +203,10 @@ _APPLICATION: Final = Prompt("application", "answer", "{question} {passages}", O
 
 @dataclass(frozen=True)
 class Application(Answerer):
-    """A user's own application, which is asked with a question and its documents and needs no prompt.
+    """A user's own application, which gets a question and its documents and needs no prompt.
 
-    A request is ``{"question": …, "documents": [{"doc_id": …, "title": …, "text": …}]}``, the documents with their
-    further columns, and with ``"messages"`` where the query is a conversation.
+    A request is ``{"question": …, "documents": [{"doc_id": …, "title": …, "text": …}]}``, with further columns of the
+    documents, and with ``"messages"`` if the query is a conversation.
     """
 
     prompt: Prompt = _APPLICATION
@@ -214,11 +215,11 @@ class Application(Answerer):
         """Look nothing up."""
 
     def asker(self, docs: tuple[Doc, ...]) -> Asker:
-        """Return what reads a reply."""
+        """Return the reader of replies."""
         return self._open
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the one request; an application is not asked again."""
+        """Return the only request; an application is not asked twice."""
         if replies:
             return []
         shown = []
@@ -230,12 +231,12 @@ class Application(Answerer):
         return [Request(self.endpoint, canonical(body), self.sample or 0)]
 
     def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a unit takes."""
+        """Return the largest number of requests for a unit."""
         return 1
 
 
 def _candidates(answers: Sequence[Answer]) -> list[str]:
-    """Return the distinct answers that are not abstentions, those of the best documents first."""
+    """Return the distinct answers without abstentions, the best documents' first."""
     candidates: dict[str, str] = {}
     for answer in answers:
         if answer.text and not answer.abstained:
@@ -251,12 +252,12 @@ def make_answerer(
     mode: str = "together",
     context_tokens: int | None = None,
 ) -> Answerer:
-    """Build an answerer from the name (or path) of its prompt, a mode, and the room that documents have."""
+    """Build an answerer from the name (or path) of its prompt, a mode, and the room for documents."""
     if mode not in MODES:
         raise UsageError(not_among("mode", mode, MODES))
     if not endpoint.application:
         return Answerer(endpoint.llm, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
-    # An application shows its documents and merges its answers as it likes.
+    # An application handles documents and answers in its own way.
     if prompt != ANSWER_PROMPT or mode in _APART:
         what = f"the prompt {prompt!r}" if prompt != ANSWER_PROMPT else f"the mode {mode!r}"
         raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
@@ -265,15 +266,15 @@ def make_answerer(
 
 def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, ...]:
     """Return the documents that fit into ``tokens``, best first; None means no limit."""
-    # The first one that does not fit is shortened at a word's end, or dropped if next to nothing of it would be left;
-    # all documents behind it are dropped.
+    # The first one that does not fit is cut at the end of a word, or dropped if almost nothing would remain; all later
+    # ones are dropped.
     if tokens is None:
         return tuple(docs)
     kept: list[Doc] = []
     left = tokens
     for doc in docs:
         size = _tokens([doc], fields)
-        # Cut here, since the server would cut without a word: so the loss is counted.
+        # Cut here, since the server would cut silently; this way the loss is counted.
         if size > left:
             shortened = _shorten(doc, fields, left)
             if shortened is not None:
@@ -285,12 +286,12 @@ def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, .
 
 
 def _tokens(docs: Iterable[Doc], fields: Fields) -> int:
-    """Return how many tokens documents have, by our estimate."""
+    """Return the estimated number of tokens of documents."""
     return sum(estimate_tokens(render(doc, fields)) for doc in docs)
 
 
 def _shorten(doc: Doc, fields: Fields, tokens: int) -> Doc | None:
-    """Return the document cut to ``tokens`` at a word's end, or None where less than `_LEAST` would be left."""
+    """Return the document cut to ``tokens`` at the end of a word, or None if less than `_LEAST` would remain."""
     head = len(render(doc, fields).encode()) - len(doc.text.encode())
     room = tokens * BYTES_PER_TOKEN - head
     if room < _LEAST * BYTES_PER_TOKEN:

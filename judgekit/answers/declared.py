@@ -1,4 +1,4 @@
-"""Values of the outcome on 0 to 1: the one place that puts them there.
+"""Maps values of the outcome to 0 to 1; nothing else does.
 
 A *point* is a hundredth of the outcome's scale (`judgekit.rules.DeclaredOutcome`) in every table, claim and margin.
 """
@@ -21,7 +21,7 @@ from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale
 
 RATING: Final = "rating"
-"""The metric of ratings that name none."""
+"""The metric of ratings without a named one."""
 
 _DECLARE: Final = "Declare it (scale under [answers], --scale, or a column 'scale'): stars, points, or ends as 1..7"
 UNIT: Final = OutcomeScale.parse("unit")
@@ -29,11 +29,11 @@ _THUMBS: Final = OutcomeScale.parse("thumbs")
 
 
 def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: str | Path | None = None) -> NotedTable:
-    """Return quality or ratings with all values on 0 to 1, column ``scale`` ``unit``; the one place that does so.
+    """Return quality or ratings with all values on 0 to 1 and ``unit`` in the column ``scale``.
 
-    The scale of a metric is that of its column ``scale``, else the declared one, if it is the outcome or the only
-    metric. Without either, words are thumbs, and numbers must already lie within 0 and 1. The notes say which metrics
-    are left out, since their scale is not known.
+    A metric's scale is in its column ``scale``; otherwise it is the declared one, if the metric is the outcome or the
+    only one. Without either, words are thumbs, and numbers must already lie within 0 and 1. The notes name metrics that
+    are left out because their scale is unknown.
 
     Args:
         table: columns of `RATINGS`; an index named ``line`` holds the lines of the file.
@@ -64,7 +64,7 @@ def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: st
         try:
             values = ratings.values(wanted.on if metric == chosen else None)
         except _Undeclared as error:
-            # Another column of numbers without a scale is no reason to stop: it is left out by name.
+            # Other columns of numbers without a scale are left out with a note; they are no reason to stop.
             if metric == chosen:
                 raise
             left_out.append(error)
@@ -79,7 +79,7 @@ def scaled(table: pd.DataFrame, outcome: DeclaredOutcome | None = None, path: st
 
 
 def turned(table: pd.DataFrame, column: str, names: Collection[str]) -> pd.DataFrame:
-    """Return scores (column ``labeling``) or quality (``metric``) with those turned round whose small values are good.
+    """Return scores (column ``labeling``) or quality (``metric``) reversed where lower is better.
 
     Quality stays on 0 to 1; scores change their sign.
     """
@@ -96,7 +96,7 @@ def turned(table: pd.DataFrame, column: str, names: Collection[str]) -> pd.DataF
 
 
 def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None) -> str | None:
-    """Return the scale to propose for ratings by their values; None where none need be declared.
+    """Return the scale to propose for ratings by their values; None if none is needed.
 
     Raises:
         DataError: a word stands among numbers that are no thumbs; with the line.
@@ -122,19 +122,19 @@ def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None
 
 
 def _lines_of(table: pd.DataFrame) -> list[int] | None:
-    """Return the lines of the rows in their file; None where the table came from no text file."""
+    """Return the rows' lines in their file; None if the table is not from a text file."""
     if table.index.name == "line":
         return table.index.tolist()
     return None
 
 
 def named(table: pd.DataFrame, metric: str = RATING, model: str = UNDECLARED) -> pd.DataFrame:
-    """Return a table of ratings with a model and a metric where it has no such columns."""
+    """Return a table of ratings, adding columns for the model and the metric if absent."""
     return filled(filled(table, "model", model), "metric", metric)
 
 
 def filled(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    """Return a table with a name in every row of a column, which may be absent."""
+    """Return a table with a name in every row of a (possibly absent) column."""
     texts = table[column].where(table[column] != "", name) if column in table.columns else name
     return table.assign(**dict[str, Any]({column: texts}))
 
@@ -145,14 +145,14 @@ class _Undeclared(DataError):
 
 @dataclass(frozen=True)
 class _Ratings:
-    """The ratings by one metric, and the file that they are from."""
+    """The ratings by one metric, and their file."""
 
     rows: pd.DataFrame
     metric: str
     path: str | Path | None
 
     def values(self, declared: OutcomeScale | None) -> npt.NDArray[np.float64]:
-        """Return the values on 0 to 1, by the scale of the rows, else the declared one."""
+        """Return the values on 0 to 1, by the rows' scale, else the declared one."""
         cells: list[Any] = self.rows["value"].tolist()
         words = np.array([isinstance(cell, str) for cell in cells], np.bool_)
         numbers = np.array([float(cell == UP) if isinstance(cell, str) else cell for cell in cells], np.float64)
@@ -184,14 +184,14 @@ class _Ratings:
         return np.asarray((numbers - scale.low) / (scale.high - scale.low))
 
     def _scale(self, declared: OutcomeScale | None) -> OutcomeScale | None:
-        """Return the scale that the rows name, else the declared one, or None."""
+        """Return the rows' scale, else the declared one, or None."""
         names = sorted(set(self.rows["scale"]) - {""}) if "scale" in self.rows.columns else []
         if not names:
             return declared
         if len(names) > 1:
             raise self._error(0, f"column 'scale' says {' and '.join(names)}: one metric has one scale")
         scale = OutcomeScale.parse(names[0])
-        # What was put on 0 to 1 before says so, whatever it was declared to be.
+        # Values already mapped to 0 to 1 are marked so, whatever was declared.
         if declared is not None and scale not in (declared, UNIT):
             raise self._error(0, f"column 'scale' says {scale.name}, and the outcome is declared with {declared.name}")
         return scale

@@ -1,8 +1,8 @@
-"""Whether high or low values of a tool's metric are the good ones: what its name says, or whom to ask.
+"""Whether higher or lower values of a tool's metric are better: by its name, or by asking the user.
 
-The direction is a fact of a metric, and data cannot tell it: values that run against the answers are also what a
-metric shows that misleads. It is never guessed. A name decides where no tool disagrees; where tools do (deepeval turned
-its hallucination score round in version 4), the user is asked.
+Data cannot tell the direction of a metric, since a misleading metric also runs against the answers. So it is never
+guessed. The name decides if all tools agree; if they do not (deepeval reversed its hallucination score in version 4),
+the user is asked.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _LOWER: Final = (
     {"edit", "distance"},
     {"levenshtein", "distance"},
 )
-"""Words of the names of metrics whose small values are the good ones in every tool that has them."""
+"""Words in the names of metrics for which lower is better in every tool."""
 _DISPUTED: Final = frozenset({"hallucination", "hallucinations", "toxicity", "bias"})
-"""Words of the names of metrics that tools score in either direction."""
+"""Words in the names of metrics on whose direction tools disagree."""
 _BOOK_KEEPING: Final = frozenset(
     "time latency duration seconds ms cost price tokens order index timestamp".split()  # noqa: SIM905
 )
-"""Last words of the names of columns that say what an answer took, or where it stands."""
+"""Last words in the names of columns with an answer's cost or place."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def by_name(name: str) -> Direction:
-    """Return what the name of a metric says of its direction."""
+    """Return the direction of a metric by its name."""
     words = [word.casefold() for word in _WORD.findall(name)]
     if words and words[-1] in _BOOK_KEEPING:
         return "not a score"
@@ -48,11 +48,11 @@ def by_name(name: str) -> Direction:
 
 @dataclass(frozen=True)
 class Directions:
-    """What the user says of the direction of metrics.
+    """The user's declarations about the direction of metrics.
 
     Attributes:
-        reverse: metrics whose small values are the good ones.
-        as_given: metrics whose large values are the good ones, whatever their names say.
+        reverse: metrics for which lower is better.
+        as_given: metrics for which higher is better, whatever their names say.
     """
 
     reverse: Collection[str] = ()
@@ -64,7 +64,7 @@ class Directions:
             raise UsageError(f"{both[0]} is named in both reverse and as_given: leave it out of one of them")
 
     def of(self, name: str, in_file: Direction | None = None) -> Direction:
-        """Return the direction of a metric: as the user says, else the file, else its name."""
+        """Return the direction of a metric by the user's declaration, else by the file, else by its name."""
         if name in self.reverse:
             return "lower"
         if name in self.as_given:
@@ -72,11 +72,11 @@ class Directions:
         return in_file or by_name(name)
 
     def said(self, name: str) -> bool:
-        """Return whether the user says it."""
+        """Return whether the user declared it."""
         return name in self.reverse or name in self.as_given
 
     def check(self, known: Iterable[str]) -> None:
-        """Refuse names that no metric has."""
+        """Refuse names without a metric."""
         names = [*dict.fromkeys(known)]
         for option, given in (("reverse", self.reverse), ("as_given", self.as_given)):
             for name in given:
@@ -90,4 +90,4 @@ def question(name: str) -> str:
 
 
 AS_NAMED: Final = Directions()
-"""Nothing is said by the user."""
+"""Nothing is declared by the user."""

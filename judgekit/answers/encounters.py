@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 
 class Verdict(NamedTuple):
-    """What a comparison of two answers said.
+    """The result of comparing two answers.
 
     Attributes:
-        query_id: the question that both answer.
+        query_id: the question of both answers.
         run_a: the run whose answer was shown first.
         run_b: the other run.
-        share: what the first answer won: 1, 0.5 or 0.
-        about: what else tells comparisons apart: their metric first, then who compared, for example.
+        share: the first answer's share of the win: 1, 0.5 or 0.
+        about: other properties of the comparison: the metric first, then for example who compared.
     """
 
     query_id: Hashable
@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 
 def told_of(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Yield what readers of shares of wins should know about the comparisons, a sentence each."""
+    """Yield sentences about the comparisons that readers of shares of wins should know."""
     by_order: defaultdict[Hashable, list[float]] = defaultdict(list)
     met: defaultdict[Hashable, Counter[frozenset[str]]] = defaultdict(Counter)
     for verdict in verdicts:
@@ -50,6 +50,6 @@ def told_of(verdicts: Iterable[Verdict]) -> Iterator[str]:
 
 
 def _even(times: Mapping[frozenset[str], int]) -> bool:
-    """Whether every two of the runs met, all equally often."""
+    """Whether all pairs of runs met, equally often."""
     runs = len(frozenset().union(*times))
     return len(times) == runs * (runs - 1) // 2 and len(set(times.values())) == 1

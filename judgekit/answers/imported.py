@@ -1,4 +1,4 @@
-"""Answers and their quality from elsewhere: what an application answered, what people or other tools think of it."""
+"""Imported answers and their quality: an application's answers, and ratings by people or other tools."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
 
 UNCHECKED: Final = "not checked"
-"""What stands in the column ``contexts`` of a quality table whose answers do not say what they were made from."""
+"""The column ``contexts`` of a quality table, for answers whose documents are unknown."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The answers of one model, in one mode, that an application gave, as read from a table.
+    """An application's answers by one model in one mode, read from a table.
 
     Attributes:
-        model: the model that answered, or `UNDECLARED`.
-        given: the answers, each with the runs and depths that it was given for.
-        mode: of answering, "" where the table does not say.
-        contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table
-            does not say.
+        model: the answering model, or `UNDECLARED`.
+        given: the answers with their runs and depths.
+        mode: the mode of answering, or "" if unknown.
+        contexts: the ids of the documents behind each answer, by (run, depth, query); None if unknown.
     """
 
     model: str
@@ -57,12 +56,12 @@ def read_answers(
     answered_by: str | None = None,
     limited: bool = False,
 ) -> list[Imported]:
-    """Read what an application answered, by model and mode, of a table or of files, each with the run that it is."""
+    """Read an application's answers by model and mode, from a table or from a file per run."""
     sources = source if isinstance(source, list) else [(source, None)]
     tables = []
     for file, run in sources:
         tables.append(_answers(file, run, queries, runs, depths, answered_by, limited=limited))
-    # Missing in one file only, it would be empty there, as if answered from nothing.
+    # If only one file lacked it, its cells would be empty, as if answered without documents.
     for column in ("mode", "context", SAMPLES[0]):
         lacking = [file for (file, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
@@ -83,7 +82,7 @@ def read_answers(
             context = _ids(row.get("context"))
             if contexts.setdefault((run, depth, query_id), context) != context:
                 raise DataError(f"answers of run {run!r} to query {query_id!r} were made from different documents")
-        # A question without an answer has one that is missing, not as many as others have.
+        # A question without an answer has one missing answer, not as many as other questions.
         nothing: dict[int | None, str | None] = {0 if several else None: None}
         given: dict[Answered, list[Occurrence]] = {}
         for (run, depth), answers in texts.items():
@@ -105,11 +104,11 @@ def _answers(
     *,
     limited: bool,
 ) -> pd.DataFrame:
-    """Return a table of answers to the queries, of a run where its rows do not say which."""
+    """Return a table of answers to the queries, with the run if its rows do not name one."""
     table, path = _read(source)
     if table.empty:
         raise DataError("holds no answers", path)
-    # Labels by the answering model are marked as circular, so its name must not be in doubt.
+    # Labels by the answering model are marked as circular, so its name must be certain.
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave out one of them"
         raise DataError(reason, path)
@@ -125,7 +124,7 @@ def _answers(
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
     known = table["query_id"].isin(list(queries))
-    # A run on the first questions is no reason to cut the file of answers.
+    # If a run only has the first questions, the file of answers need not be cut.
     if not known.all() and not (limited and known.any()):
         unknown = table[~known]
         raise DataError(f"query {unknown['query_id'].iloc[0]!r} is not among the queries", path, line_of(unknown))
@@ -133,26 +132,26 @@ def _answers(
 
 
 def _read(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str | Path | None]:
-    """Return a table of answers, its index being the lines of its file, and the file."""
+    """Return a table of answers with line numbers as its index, and the file."""
     if isinstance(source, pd.DataFrame):
         return ANSWERS.check(source), None
     return read_table(ANSWERS, source, numbered=True), source
 
 
 def _of_run(table: pd.DataFrame, run: str | None) -> pd.DataFrame:
-    """Return a table with the run that its file is, where its rows do not say which."""
+    """Return a table with the file's run, if its rows do not name one."""
     if run is None or "run" in table.columns:
         return table
     return table.assign(run=run)
 
 
 def _numbered(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return answers or ratings with their samples numbered from 0 on, where a column tells several of them apart."""
+    """Return answers or ratings with samples numbered from 0, if a column distinguishes several."""
     column = next((name for name in SAMPLES if name in answers.columns), None)
     if column is None:
         return answers
     names = answers[column].astype("str")
-    # Numbers in their own order: 10 stands behind 9.
+    # In numeric order: 10 comes after 9.
     order = sorted(set(names), key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
     places = {name: place for place, name in enumerate(order)}
     others = [name for name in SAMPLES[1:] if name in answers.columns]
@@ -160,13 +159,13 @@ def _numbered(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(answers: pd.DataFrame) -> list[str]:
-    """Return the columns that tell the answers of a table apart."""
+    """Return the columns that identify a table's answers."""
     names = ("model", "mode", "run", "depth", "query_id", SAMPLES[0])
     return [name for name in names if name in answers.columns]
 
 
 def _ids(cell: object) -> tuple[str, ...]:
-    """Return the ids of documents that a cell holds: a list, one in JSON, or ids with blanks between."""
+    """Return the ids of documents in a cell: a list, a JSON list, or ids separated by blanks."""
     if isinstance(cell, str):
         try:
             cell = json.loads(cell) if cell.startswith("[") else cell.split()
@@ -178,7 +177,7 @@ def _ids(cell: object) -> tuple[str, ...]:
 
 
 def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
-    """Hold what answers were made from against the top of their runs, in any order."""
+    """Compare the documents behind answers with the top of their runs, in any order."""
     others: list[tuple[str, int, str]] = []
     for (run, depth, query_id), context in (imported.contexts or {}).items():
         # As sets: an application may show its documents in any order.
@@ -199,7 +198,7 @@ def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
 def _answer(raw: str | None) -> Answer:
     if raw is None:
         return Answer("", Status.UNASKED, reason="the imported answers lack this query")
-    # An application on a thinking model may have stored its thoughts as well.
+    # An application may also have stored a thinking model's thoughts.
     text = trimmed(without_reasoning(raw))
     if text:
         return stated(text, raw)
@@ -207,9 +206,9 @@ def _answer(raw: str | None) -> Answer:
 
 
 def read_ratings(path: str | Path, *, model: str = UNDECLARED, outcome: DeclaredOutcome | None = None) -> NotedTable:
-    """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1.
+    """Read ratings of answers by people or another tool, as a quality table with values in 0..1.
 
-    The notes name metrics that are left out, and say whether comparisons follow the order.
+    The notes name metrics that are left out, and tell whether comparisons follow the order.
     """
     rated = read_rated(path, None if outcome is None else outcome.cluster)
     ratings = _ratings(named(rated.table, model=model), outcome, path)
@@ -217,7 +216,7 @@ def read_ratings(path: str | Path, *, model: str = UNDECLARED, outcome: Declared
 
 
 def read_rated(path: str | Path, cluster: str | None = None) -> NotedTable:
-    """Read a table of ratings as it is; of answers compared two by two what each won, see `judgekit.answers.pairs`."""
+    """Read a table of ratings; for answers compared in pairs, the share that each won (`judgekit.answers.pairs`)."""
     columns = column_names(path, "ratings of answers")
     if holds_pairs(sorted(columns), path):
         return wins(read_table(PAIRS, path, numbered=True), path, cluster)
@@ -225,21 +224,21 @@ def read_rated(path: str | Path, cluster: str | None = None) -> NotedTable:
 
 
 def _ratings(table: pd.DataFrame, outcome: DeclaredOutcome | None, path: str | Path | None) -> NotedTable:
-    """Return ratings on 0 to 1, each with its status, sorted; a line that is wrong is named."""
+    """Return ratings on 0 to 1 with their status, sorted; errors name the line."""
     table, notes = scaled(table, outcome, path)
     if "status" not in table.columns:
-        # Nobody pressed a thumb: that is missing, and no thumb down.
+        # If nobody pressed a thumb, the rating is missing, not negative.
         unrated = table["value"].isna()
         status = np.where(unrated, Status.UNASKED.value, Status.OK.value)
         reason = np.where(unrated, "not rated", "")
         table = table.assign(status=pd.array(status, dtype="str"), reason=pd.array(reason, dtype="str"))
     if not {*SAMPLES}.isdisjoint(table.columns):
-        # Tables that come together number their samples alike, from 1 on.
+        # Tables given together number their samples alike, from 1.
         table = _numbered(table)
         table[SAMPLES[0]] += 1
     names = ("run", "depth", "query_id", "metric", "model", "mode", SAMPLES[0])
     keys = [key for key in names if key in table.columns]
-    # Several people may rate one answer only where a column says who they are.
+    # Several people may rate an answer only if a column names them.
     if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
     return NotedTable(table.sort_values(keys, kind="stable"), notes)
@@ -251,7 +250,7 @@ def read_ratings_beside(
     model: str = UNDECLARED,
     outcome: DeclaredOutcome | None = None,
 ) -> pd.DataFrame | None:
-    """Read the ratings that stand beside answers, a metric for each column; None if there are none."""
+    """Read the ratings beside answers, a metric per column; None without any."""
     answers, path = _read(source)
     table = _of_run(filled(answers, "model", model), run)
     names = ("query_id", "run", "depth", "model", "mode", "answer", "scale", *SAMPLES)
@@ -268,8 +267,8 @@ def read_ratings_beside(
 
 
 def rated_columns(columns: Iterable[object], outcome: DeclaredOutcome | None = None) -> list[str]:
-    """Return which columns of a table of answers are ratings: the declared outcome, and those that are called so."""
-    # The reader gives `value` the metric of ratings that name none.
+    """Return the columns of ratings in a table of answers: the declared outcome, and those with such names."""
+    # For `value`, the reader takes the metric of ratings without a named one.
     wanted = None if outcome is None else outcome.outcome
     if wanted == RATING:
         wanted = "value"
@@ -278,14 +277,14 @@ def rated_columns(columns: Iterable[object], outcome: DeclaredOutcome | None = N
 
 
 def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | None]:
-    """Return the ratings that a file holds, by metric, each with the scale to declare; None for one that needs none.
+    """Return a file's ratings by metric, each with the scale to declare, or None if it needs none.
 
     Args:
         source: a file of ratings, or of answers.
-        beside_answers: whether ratings are columns of a table of answers.
+        beside_answers: whether the ratings are columns in a table of answers.
 
     Raises:
-        DataError: the file holds no such table, or a word stands among numbers that are no thumbs.
+        DataError: the file has no such table, or words among numbers other than thumbs.
     """
     if not beside_answers:
         ratings = named(read_rated(source).table)
@@ -310,7 +309,7 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
 def _placed(
     table: pd.DataFrame, column: str, known: Collection[Any], kind: Table, path: str | Path | None = None
 ) -> pd.DataFrame:
-    """Return a table with the run or the depth of each row; a missing column means the only one."""
+    """Return a table with each row's run or depth; without the column it is the only one."""
     if column in table.columns:
         return table
     if len(known) != 1:
@@ -320,7 +319,7 @@ def _placed(
 
 
 def _check_known(table: pd.DataFrame, column: str, known: Collection[Any], path: str | Path | None) -> None:
-    """Refuse answers of a run or a depth that is not there; depth 0 is the answer without documents."""
+    """Refuse answers of an unknown run or depth; depth 0 is the answer without documents."""
     unknown = table[~table[column].isin([*known, 0] if column == "depth" else list(known))]
     if len(unknown):
         have = f"and the {column}s are {_listed(known)}"
@@ -342,7 +341,7 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
 
 
 def line_of(rows: pd.DataFrame) -> int | None:
-    """Return the line of the first of some rows; None where the table came from no text file."""
+    """Return the line of the first of some rows; None if the table is not from a text file."""
     if rows.index.name == "line":
         return int(rows.index[0])
     return None

@@ -1,4 +1,4 @@
-"""The answer metrics that judgekit has: those of SQuAD, KILT and eRAG, ROUGE, and an LLM's verdict."""
+"""Judgekit's answer metrics: those of SQuAD, KILT and eRAG, ROUGE, and an LLM's verdict."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Normalised(AnswerMetric):
 
     @property
     def published(self) -> AnswerMetric | None:
-        """The variant that normalises as the published scripts, where this is another one."""
+        """The variant that normalises like the published scripts, if this one does not."""
         if self.norm == "squad":
             return None
         return replace(self, norm="squad")
@@ -105,10 +105,10 @@ class TokenF1(_Normalised):
         best = 0.0
         for said in written(text):
             for right in written(reference):
-                # A reference such as ? or A has no token left: F1 would be 0 whatever is answered.
+                # A reference such as ? or A has no tokens left, so F1 would be 0 for any answer.
                 if not said or not right:
                     return float(same(text, reference))
-                # A unit is a part of its number: two sums in dollars have nothing in common.
+                # A unit belongs to its number: two sums in dollars have nothing in common.
                 said_whole, right_whole = (one.replace(f" {UNIT}", UNIT) for one in same_units(said, right))
                 best = max(best, _f1(said_whole, right_whole))
         return best
@@ -183,7 +183,7 @@ class Contains(_Normalised):
 
 
 def _holds(text: str, reference: str) -> bool:
-    """Return whether the words of a reference stand in a text, which are both normalised."""
+    """Return whether a reference's words occur in a text, both normalised."""
     said, right = same_units(text, reference)
     # Blanks around both, so that only whole words are found.
     return f" {right} " in f" {said} "
@@ -224,7 +224,7 @@ class _Rouge(AnswerMetric):
         return bool(self._splitter(reference)(reference))
 
     def _splitter(self, *texts: str) -> Callable[[str], list[str]]:
-        # Google's rouge_score leaves nothing of Cyrillic or Chinese: every answer would score 0.
+        # Google's rouge_score drops Cyrillic and Chinese, so every answer would score 0.
         foreign = self.tokens == "unicode" or (self.tokens == "script" and any(map(is_foreign, texts)))
         if foreign:
             return _words
@@ -301,7 +301,7 @@ class _ByLLM(AnswerMetric):
         return self._asker.endpoint
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the question about the answer; again, once, if the reply cannot be used."""
+        """Return the question about the answer; once more if the reply cannot be used."""
         if self.known(unit):
             return []
         return next_wave([(self._asker, 0)], lambda: [self._values(unit)], replies)
@@ -309,7 +309,7 @@ class _ByLLM(AnswerMetric):
     def _values(self, unit: Answered) -> dict[str, str]:
         values = self._asker.prompt.values(unit.query, unit.docs) | {"answer": neutral(unit.answer.text)}
         if self.needs_references:
-            # In one line each, and without tags: a reference must not end its own list.
+            # On one line each and without tags, so that no reference ends the list.
             values["references"] = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
         return values
 
@@ -322,20 +322,20 @@ class _ByLLM(AnswerMetric):
         verdict = self._asker.stated(outcomes[0], lambda: self._values(unit))
         if isinstance(verdict, Unread):
             return Score(None, verdict.status, verdict.reason)
-        # A point is a hundredth of the scale, whichever grades a prompt has.
+        # A point is a hundredth of the scale, whatever grades a prompt has.
         low, high = self._asker.prompt.output.form.ends
         return Score((verdict.value - low) / (high - low))
 
     def known(self, unit: Answered) -> Score | None:
-        """Return what is known without the LLM: why there is no value, or 0 for an abstention."""
+        """Return the result known without the LLM: why there is no value, or 0 for an abstention."""
         answer, references = unit.answer, unit.query.answers if self.needs_references else ()
         missing = self.unscored(answer, unit.query)
         if missing:
             return missing
-        # An answer from memory is neither grounded nor not: 0 would punish the closed-book control.
+        # Groundedness does not apply to an answer from memory: 0 would punish the closed-book control.
         if self.needs_docs and not unit.docs:
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
-        # To a question that nothing answers an abstention is right, and its reference says so.
+        # For a question that nothing answers, an abstention is right, as its reference says.
         gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in references)
         if gave_up:
             return Score(0.0)

@@ -1,4 +1,4 @@
-"""The file of nuggets: JSON lines, a question each, that people may edit.
+"""The file of nuggets: JSON lines, one per question, which people may edit.
 
 {"query_id": "q1", "nuggets": [{"text": "The bridge was built in 1412.", "importance": "vital"}]}
 """
@@ -31,7 +31,7 @@ _SHORT: Final = 6
 
 @dataclass(frozen=True)
 class Nugget:
-    """A fact that a good answer states; a vital one is a fact without which an answer is a bad one."""
+    """A fact that a good answer states; without a vital one, an answer is bad."""
 
     text: str
     vital: bool = True
@@ -86,7 +86,7 @@ def _nugget(path: Path, record: DataRecord, number: int, item: Any) -> Nugget:
 
 
 def write_nuggets(nuggets: Nuggets, path: Path) -> None:
-    """Write a file of nuggets, a question a line."""
+    """Write a file of nuggets, one question per line."""
     lines = []
     for query_id, listed in nuggets.items():
         items = [{"text": nugget.text, "importance": VITAL if nugget.vital else OKAY} for nugget in listed]
@@ -95,7 +95,7 @@ def write_nuggets(nuggets: Nuggets, path: Path) -> None:
 
 
 def from_references(query: Query) -> tuple[Nugget, ...]:
-    """Return the nuggets that a query's reference answers state; all are vital.
+    """Return the nuggets stated by a query's reference answers; all are vital.
 
     Each sentence of a long reference is a nugget. Short references are spellings of one answer, and so one nugget.
     """
@@ -107,7 +107,7 @@ def from_references(query: Query) -> tuple[Nugget, ...]:
     for answer in query.answers:
         if answer not in spellings:
             texts += sentences(answer)
-    # Several references often share sentences, each of which is one fact.
+    # References often share sentences; each is only one fact.
     distinct: dict[str, str] = {}
     for text in texts:
         distinct.setdefault(text.casefold(), text)

@@ -1,11 +1,11 @@
 """One spelling for numbers and dates, so that a number is compared whole and by its value.
 
-``41,300`` and ``41 300`` are 41300, ``$4.2 billion`` and ``4,200,000,000 dollars`` the same sum, ``12%`` and
-``12 per cent`` the same share, ``18 May 2018`` and ``2018-05-18`` the same day. Three letters that no text of ours has
-beside a digit stand for what must survive the removal of punctuation: `POINT`, `MINUS` and, before units, `UNIT`.
+``41,300`` and ``41 300`` are 41300, ``$4.2 billion`` and ``4,200,000,000 dollars`` the same sum, ``12%`` and ``12 per
+cent`` the same share, ``18 May 2018`` and ``2018-05-18`` the same day. Three letters that never occur beside a digit
+stand for signs that must survive the removal of punctuation: `POINT`, `MINUS` and, before units, `UNIT`.
 
 Two conventions write decimals, with a point (English) and with a comma (most of Europe); they also differ in the order
-of a date such as ``05/06/2018``. Where a text can be read by both, both readings are returned.
+of a date such as ``05/06/2018``. If both are possible, both readings are returned.
 
 Not read: numbers in words ("three"), Roman numerals, fractions (½, 3/4), other units than per cent and a few
 currencies, scales and months of other languages than English, times of day.
@@ -45,8 +45,7 @@ _CODES: Final = "usd|cad|aud|hkd|nzd|eur|gbp|jpy|inr|cny|chf"
 
 _DIGIT: Final = re.compile(r"\d")
 _BEFORE: Final = re.compile(
-    # A hyphen behind a letter or a digit is no sign; behind a particle in Hiragana, which is written without spaces,
-    # it is one.
+    # A hyphen after a letter or a digit is not a sign, except after a particle in Hiragana, which has no spaces.
     r"(?P<minus>(?<![^\s(\[{<>=~≈:;,|/\"'\u3041-\u309f])-)?"
     rf"(?P<unit>(?:(?<!\w)(?:u\.?s\.? ?|ca?|au?|hk|nz)?\$|[€£¥₹]|(?<!\w)(?:{_CODES})(?=[ \d.-])) ?)?"
     r"(?P<inner>(?<=[$€£¥₹])-)?(?P<point>(?<![\w.])\.)?\Z",
@@ -84,11 +83,11 @@ _IN_NUMBERS: Final = re.compile(
     r"|(?P<first>\d\d?)(?P<local>[./-])(?P<second>\d\d?)(?P=local)(?P<last>\d{4}))(?!\d|[-/.,]\d)"
 )
 _INSIDE: Final = re.compile(r"[\w.,/-]")
-"""What stands before digits that begin no date."""
+"""Text before digits that do not begin a date."""
 
 
 class _Piece(NamedTuple):
-    """A number or a date in a text: where it stands, and how it is spelled where decimals have a point or a comma."""
+    """A number or a date in a text: its place, and its spelling if decimals have a point or a comma."""
 
     start: int
     end: int
@@ -107,7 +106,7 @@ def readings(text: str) -> tuple[str, ...]:
     while (digit := _DIGIT.search(text, end)) is not None:
         piece = _date(text, end, digit.start()) or _number(text, end, digit.start())
         gap = text[end : piece.start]
-        # Without the punctuation between them two numbers would become one.
+        # Without punctuation in between, two numbers would become one.
         if end and gap and not _WORD_OR_BLANK.search(gap):
             gap = f" {gap} "
         by_point += [gap, piece.by_point]
@@ -121,7 +120,7 @@ _WORD_OR_BLANK: Final = re.compile(r"[\w\s]")
 
 
 def _date(text: str, begin: int, start: int) -> _Piece | None:
-    """Return the date of which the first digits stand at ``start``, a month before them included."""
+    """Return the date whose first digits are at ``start``, including a month before them."""
     month = _MONTH_BEFORE.search(text, max(begin, start - _LONGEST_MONTH), start)
     if month is not None:
         found = _DAY_THEN_YEAR.match(text, start) or _ONLY_YEAR.match(text, start)
@@ -131,7 +130,7 @@ def _date(text: str, begin: int, start: int) -> _Piece | None:
     if start and _INSIDE.match(text, start - 1):
         return None
     found = _DAY_THEN_MONTH.match(text, start)
-    # "the 5 may be" is no date: a month that is a verb has a capital, or a year behind it.
+    # "the 5 may be" is not a date: a month that is also a verb needs a capital, or a year after it.
     if found is not None and (found["year"] or found["month"] not in ("may", "march", "mar")):
         spelled = _named_date(**found.groupdict())
         return _Piece(start, found.end(), spelled, spelled)
@@ -158,14 +157,14 @@ def _named_date(month: str, day: str | None = None, year: str | None = None) -> 
 
 
 def _numbered_date(day: str, month: str, year: str) -> str:
-    """Return a date, "" where there is none of these numbers."""
+    """Return a date, or "" if these numbers are none."""
     if 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
         return f" {_MONTHS[int(month) - 1]} {int(day)} {year}"
     return ""
 
 
 def _number(text: str, begin: int, start: int) -> _Piece:
-    """Return the number of which the first digits stand at ``start``, its sign and its unit included."""
+    """Return the number whose first digits are at ``start``, with its sign and unit."""
     before = _BEFORE.search(text, max(begin, start - _LONGEST_BEFORE), start)
     run = _RUN.match(text, start)
     if before is None or run is None:
@@ -190,7 +189,7 @@ def _number(text: str, begin: int, start: int) -> _Piece:
 
 
 def _spelled(digits: str, places: int, minus: str | None, unit: str, comma: bool) -> str:
-    """Return a number in one spelling, with blanks around it where it has a sign or a unit."""
+    """Return a number in one spelling, with blanks around it if it has a sign or a unit."""
     *earlier, last = _parted(digits, comma)
     spelled = " ".join([*map(_shortest, earlier), _shortest(_times(last, places) if places else last)])
     if minus:
@@ -213,7 +212,7 @@ def _parted(run: str, comma: bool) -> list[str]:
     one = _as_one(run, comma)
     if one is not None:
         return [one]
-    # The mark that parts several is the one that a number has least often inside.
+    # Several numbers are separated by the mark that is rarest within numbers.
     mark = next(mark for mark in " ,'." if mark in run)
     parts: list[str] = []
     for part in run.split(mark):
@@ -224,14 +223,14 @@ def _parted(run: str, comma: bool) -> list[str]:
 _GROUPED: Final = {mark: re.compile(rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+") for mark in ",.' "}
 _LAKHS: Final = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
 _GROUPED_FOR_SURE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})*? 0\d\d(?: \d{3})*")
-"""Groups with blanks between, one of which begins as no number does: 10 000."""
+"""Groups separated by blanks, one of which cannot begin a number: 10 000."""
 
 _DECIMAL: Final = re.compile(r"(?P<whole>.*)(?P<mark>[.,])(?P<decimals>\d+)")
 _VERSION: Final = re.compile(r"\d+(?:\.\d+){2,}")
 
 
 def _as_one(run: str, comma: bool) -> str | None:
-    """Return digits and marks as one number with a point before its decimals; None where they are several."""
+    """Return digits and marks as one number with a decimal point; None if they are several numbers."""
     whole = _whole(run, comma)
     if whole is not None:
         return whole
@@ -249,7 +248,7 @@ def _as_one(run: str, comma: bool) -> str | None:
 
 
 def _whole(run: str, comma: bool) -> str | None:
-    """Return the digits of a whole number, None where it is none."""
+    """Return the digits of a whole number, or None."""
     if run.isdigit():
         return run
     grouped = (

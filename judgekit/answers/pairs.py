@@ -1,8 +1,8 @@
-"""Answers compared two by two, by people or by a judge, counted as ratings of each run's answer.
+"""Answers compared in pairs, by people or by a judge, turned into ratings of each run's answer.
 
-The value of a run's answer to a question is the share of its comparisons there that it won, 0 to 1; a tie counts half.
-Of two runs these are shares of votes, which add up to 1. Of more, where every two runs met equally often, it is the
-Borda score divided by its largest value.
+The value of a run's answer is the share of its comparisons on the question that it won, 0 to 1; a tie counts half. For
+two runs these are shares of votes, which add up to 1. For more runs, if all pairs met equally often, it is the Borda
+score divided by its largest value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from judgekit.data.tables import BY_AN_LLM, RATERS, RATINGS, NotedTable
 from judgekit.errors import DataError
 
 WINS: Final = "wins"
-"""The metric of answers that were compared two by two."""
+"""The metric of answers compared in pairs."""
 SHARES_OF_WINS: Final = (WINS, WINS + BY_AN_LLM)
-"""The names of that metric, by who compared."""
-# The votes of chatbot arenas say model_a, model_b, and of two bad answers "tie (bothbad)".
+"""The names of that metric, by kind of rater."""
+# Chatbot arenas' votes are model_a, model_b and, for two bad answers, "tie (bothbad)".
 _FIRST: Final = frozenset({"a", "run_a", "model_a"})
 _SECOND: Final = frozenset({"b", "run_b", "model_b"})
 _TIE: Final = frozenset({"tie", "draw", "equal", "tie (bothbad)"})
@@ -34,15 +34,16 @@ _Key = tuple[Hashable, ...]
 def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | None = None) -> NotedTable:
     """Return the share of its comparisons that each run's answer won, as ratings on the scale unit.
 
-    What is to be known of the comparisons stands in the notes.
+    The notes tell what to know about the comparisons.
 
     Args:
         table: columns of `PAIRS`; an index named ``line`` holds the lines of the file. A blank winner says nothing.
         path: the file, for messages.
-        cluster: the column that says who compared, where each person's shares are to stand apart.
+        cluster: the column of raters, if each rater's shares are wanted.
 
     Raises:
-        DataError: a winner is none of the two, a run meets itself, or two lines contradict each other; with the line.
+        DataError: a winner is neither of the two, a run meets itself, or two lines contradict each other; with the
+            line.
     """
     lines = table.index.tolist() if table.index.name == "line" else None
     table = PAIRS.check(table, path, lines)
@@ -67,7 +68,7 @@ def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | Non
 
 
 def _metric(row: Mapping[Any, Any]) -> str:
-    """Return the metric of a comparison: whether a model made it belongs to the name, as of all ratings."""
+    """Return the metric of a comparison; as for all ratings, the name tells whether a model made it."""
     return str(row.get("metric") or (WINS + BY_AN_LLM if row.get("judge") else WINS))
 
 
@@ -80,7 +81,7 @@ class _Compared:
         self._seen: dict[_Key, tuple[float | None, int | None]] = {}
 
     def add(self, row: Mapping[Any, Any], line: int | None) -> float | None:
-        """Return what the first answer won of one comparison: 1, 0.5 or 0; None where nothing was said."""
+        """Return the first answer's share of a comparison: 1, 0.5 or 0; None without a result."""
         run_a, run_b = str(row["run_a"]), str(row["run_b"])
         if run_a == run_b:
             raise self._error(row, f"compares run {run_a!r} with itself", line)
@@ -116,7 +117,7 @@ class _Compared:
         return DataError(f"query {row['query_id']!r}: {reason}", self._path, line)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Yield the comparisons that said something."""
+        """Yield the comparisons with a result."""
         for (query_id, run_a, run_b, *about), (share, _) in self._seen.items():
             if share is not None:
                 yield Verdict(query_id, str(run_a), str(run_b), share, tuple(about))

@@ -1,9 +1,8 @@
-"""Answer quality: what an answer metric is, and how one is found by its spelling.
+"""Answer quality: the interface of answer metrics, and how to find one by its spelling.
 
-A metric gives an answer a value on its declared scale, or says why there is none. Most compare its text with the
-query's references and need nothing more; one that asks an LLM is a program as well (`AnswerMetric.requests`), over
-units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.catalog` for
-where others are found.
+A metric gives an answer a value on its declared scale, or a reason for having none. Most only compare its text with the
+query's references; one that asks an LLM is also a program (`AnswerMetric.requests`), over units that hold the query and
+the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.catalog` for where others are found.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ class Answered:
 
 
 class Occurrence(NamedTuple):
-    """Where an answer was given: for which run, from how many documents, and by whom as the reply says.
+    """The origin of an answer: its run, its number of documents, and the model named in the reply.
 
-    ``run`` and ``depth`` are None where a table of imported answers does not name them; ``sample`` is which of several
-    answers it is, None where there is one.
+    ``run`` and ``depth`` are None if a table of imported answers lacks them; ``sample`` is its number among several
+    answers, None for a single one.
     """
 
     run: Any
@@ -117,7 +116,7 @@ class AnswerMetric(Spelled):
 
         ``unit`` holds an empty answer until there is one.
         """
-        # A question, and once more where its reply cannot be read.
+        # A question, and once more if its reply cannot be read.
         return 2
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
@@ -133,11 +132,11 @@ class AnswerMetric(Spelled):
         missing = self.unscored(answer, query)
         if missing:
             return missing
-        if type(self).__module__.startswith("judgekit."):  # our own need no words about where it went wrong
+        if type(self).__module__.startswith("judgekit."):  # our own need no hint about where it went wrong
             return Score(self.compare(answer.text, references))
         with user_code(lambda: f"{self.name}, query {query.query_id!r}", type(self).compare.__code__.co_filename):
             value = float(self.compare(answer.text, references))
-        # A user's metric that returns 5 on a scale to 1 would shift every mean without a word.
+        # A user's metric that returns 5 on a scale to 1 would silently shift every mean.
         problem = self.scale.problem(value)
         if problem:
             raise UsageError(f"{self.name}, query {query.query_id!r}: {problem}")
@@ -152,7 +151,7 @@ class AnswerMetric(Spelled):
         return Score(None, answer.status, answer.reason)
 
     def leaves(self, reference: str) -> bool:
-        """Return whether a reference has any text to compare with."""
+        """Return whether a reference has text to compare with."""
         return True
 
     def compare(self, text: str, references: Sequence[str]) -> float:

@@ -1,12 +1,12 @@
-"""From a reply to an answer: what was said, whether it is an abstention, and why there is none.
+"""From a reply to an answer: its text, whether it is an abstention, or why there is none.
 
-Of a reply that holds more than a short answer, what is taken off is only what is about the answer (a label, markup, an
-explanation). An answer keeps its own words, so that a title with a colon or a full stop stays whole; of a text in none
-of these forms nothing is taken off at all.
+If a reply has more than a short answer, only text about the answer is removed (a label, markup, an explanation). The
+answer keeps its own words, so a title with a colon or a full stop stays whole; from a text in any other form, nothing
+is removed.
 
 An abstention is the prompt's own phrase, or one of a few that mean nothing else. No list of phrases and no grammar of
-English is ever complete, and one that guesses turns answers into abstentions (``Can't Tell Me Nothing`` is a song).
-Whatever else reads like one is an answer and gets its score; `seems_to_abstain` only counts it.
+English is ever complete, and one that guesses turns answers into abstentions (``Can't Tell Me Nothing`` is a song). Any
+other text that reads like one is an answer with a score; `seems_to_abstain` only counts it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _HINT: Final = re.compile(
     r"|determine\w*|establish\w*|identif\w+|found|find|infer\w*|discuss\w*|address\w*|information|context|evidence"
     r"|details))\b"
 )
-"""Words of doubt, or a negation and, a few words on, what is said, known or found. Far too wide for a score."""
+"""Words of doubt, or a negation a few words before "said", "known" or "found": far too broad for a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Answer:
     Attributes:
         text: the answer, or "".
         status: `Status.OK` also for abstentions, which are answers.
-        raw: the reply's text as it came.
+        raw: the reply's original text.
         reason: why there is no answer.
         abstained: whether the model said that it cannot answer, in the prompt's words or a few known others.
         seems_abstained: whether it seems to say so in its own words; only counted, no score depends on it.
@@ -85,7 +85,7 @@ class Answer:
 
 
 def read_answer(outcome: Outcome, output: Output, thinks: bool = False) -> Answer:
-    """Read the answer out of what became of a request."""
+    """Read the answer from a request's outcome."""
     reply = usable(outcome)
     raw = "" if isinstance(outcome, Failure) else outcome.text or outcome.refusal or ""
     if isinstance(reply, Unread):
@@ -117,7 +117,7 @@ def _empty(raw: str) -> Answer:
 
 
 def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
-    """Return an answer that is there, with what it says of abstaining."""
+    """Return an existing answer, with whether it abstains."""
     return Answer(
         text,
         Status.OK,
@@ -129,11 +129,11 @@ def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
 
 
 def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
-    """Return the class that a reply is; the prompt's own abstention is one of them."""
+    """Return the class in a reply; the prompt's own abstention is one of them."""
     verdict = read(raw, output.form, thinks)
     if isinstance(verdict, Unread):
         return Answer("", verdict.status, raw, verdict.reason)
-    # 'SUPPORTS, but only if ...' is no class, and its first word is not what was meant.
+    # 'SUPPORTS, but only if ...' is not a class, and its first word alone would be wrong.
     if verdict.words:
         return Answer("", Status.UNPARSED, raw, f"the reply is more than a class: {verdict.words[:80]!r}")
     said, _ = output.form.options[verdict.value]
@@ -151,10 +151,10 @@ def abstains(text: str, phrase: str = "unknown") -> bool:
 
 
 def seems_to_abstain(text: str, phrase: str = "unknown") -> bool:
-    """Whether an answer that is not an abstention reads like one; it is only counted, and no score depends on it."""
+    """Whether an answer that is not an abstention reads like one; only counted, no score depends on it."""
     if abstains(text, phrase):
         return False
-    # An abstention stands at the beginning: further on a text may say what it does not know and still answer.
+    # An abstention comes first: later on, a text may mention what it does not know and still answer.
     said, own = _folded(text[:_SEEN]), _folded(phrase)
     return _HINT.search(said) is not None or (own != "" and re.search(rf"\b{re.escape(own)}\b", said) is not None)
 
@@ -176,7 +176,7 @@ _PROSE: Final = re.compile(
     r"(?:(?:final|short|correct|best) )?answer(?: to (?:this|that|the|your) question)? is:?[ \t]+(?P<rest>\S.*)$",
     re.MULTILINE,
 )
-"""``is`` in small letters only, since in a title it would be a large one."""
+"""``is`` only in lower case, since a title would have it capitalised."""
 
 _LETTER: Final = re.compile(r"(?:(?:Q|Question): .*\n\s*)?A: *(?P<rest>\S.*)$", re.MULTILINE)
 _TAG: Final = re.compile(
@@ -196,7 +196,7 @@ _EXPLAINS: Final = re.compile(
     r"|(?:the )?(?:first |second |third |provided |given )*(?:passages?|documents?|contexts?|texts?)\b)",
     re.IGNORECASE,
 )
-"""How lines begin that explain the answer above them."""
+"""Beginnings of lines that explain the answer above."""
 
 _SENTENCE_END: Final = re.compile(
     r"(?<!\b[^\W\d])(?<!\b(?:Dr|Mr|Ms|St|Jr|Sr|Mt|Ft|vs|No|Lt|Co))(?<!\b(?:Mrs|Inc|Ltd|Gen|Col|Rev|Sgt|Vol))"
@@ -217,7 +217,7 @@ _PAIRS: Final = (
 
 
 def short_answer(text: str) -> str:
-    """Return the answer that a reply to a short-answer prompt states; "" if it only announces one."""
+    """Return the answer in a reply to a short-answer prompt; "" if it only announces one."""
     text = _own_turn(_unwrapped(text))
     tagged = [m["rest"] for m in _TAG.finditer(text)] or [m["text"] or m["rest"] for m in _BOXED.finditer(text)]
     # The last one: models that think aloud write drafts of the answer before it.
@@ -239,12 +239,12 @@ def short_answer(text: str) -> str:
 
 
 def _own_turn(text: str) -> str:
-    """Return the text up to where a model that goes on asks itself the next question."""
+    """Return the text up to the point at which a model goes on to ask itself a question."""
     question = _NEXT_QUESTION.search(text)
     if question is None:
         return text
     before = text[: question.start()].strip()
-    # Base models answer and go on with a question of their own.
+    # Base models answer and then continue with a question of their own.
     if "\n" not in before and not before.endswith(":") and 0 < len(before.split()) <= _SHORT_WORDS:
         return before
     answered = _LETTER.match(text) or next(_labels(text), None)
@@ -255,12 +255,12 @@ def _own_turn(text: str) -> str:
 
 
 def _labels(text: str) -> Iterator[re.Match[str]]:
-    """Yield the labels; one without a colon is a heading or emphasised, or it would be a word like any."""
+    """Yield the labels; without a colon, only headings and emphasised words are labels."""
     return (m for m in _LABELLED.finditer(text) if m["rest"] is not None or m["head"] or m["mark"])
 
 
 def _in_json(text: str) -> str | None:
-    """Return the answer where the whole reply is a JSON object that holds one."""
+    """Return the answer if the whole reply is a JSON object with one."""
     fenced = _FENCED.fullmatch(text)
     inner = fenced["rest"].strip() if fenced else text
     if not inner.startswith("{"):
@@ -270,14 +270,14 @@ def _in_json(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     values = [value for key, value in reply.items() if key.casefold() in _KEYS]
-    # An answer that is an object or true is no short answer: the text as it is says more.
+    # An object or `true` is not a short answer, so the whole text is kept.
     if not values or isinstance(values[-1], dict | list | bool) or values[-1] is None:
         return None
     return str(values[-1]).strip()
 
 
 def _labelled(text: str, label: re.Match[str]) -> str:
-    """Return what stands behind a label: on its line, or else as the next block of lines."""
+    """Return the text after a label: on its line, else the next block of lines."""
     mark = "" if label["close"] else label["mark"] or ""
     rest = (label["rest"] or "").strip()
     if mark and rest.startswith(mark) and not (rest.endswith(mark) and len(rest) > 2 * len(mark)):
@@ -310,7 +310,7 @@ def _unexplained(text: str) -> str:
 
 
 def _unintroduced(text: str) -> str:
-    """Return the text without a first line that only announces the one below it: ``The capital is:``."""
+    """Return the text without a first line that only announces the next: ``The capital is:``."""
     lines = [line for line in text.split("\n") if line.strip()]
     announced = len(lines) == 2 and lines[0].rstrip(" *").endswith(":") and len(lines[0].split()) > 1
     if announced:
@@ -319,7 +319,7 @@ def _unintroduced(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return an answer without the quotes, the emphasis, the fence or the bullet around all of it."""
+    """Return an answer without quotes, emphasis, a fence or a bullet around the whole."""
     text = text.strip()
     for _ in range(_MOST_LAYERS):
         inner = _inside(text)

@@ -1,7 +1,7 @@
 r"""The sentences of an answer: items of lists, rows of tables and sentences of prose, without headings and sources.
 
-Characters that end a sentence are Unicode's (``\p{STerm}``). A full stop ends none behind an abbreviation; behind one
-that may end a sentence (``Inc.``, ``p.m.``) it depends on the next word. A citation mark belongs to the sentence before
+Characters that end a sentence are Unicode's (``\p{STerm}``). A full stop after an abbreviation does not end one; after
+one that may end a sentence (``Inc.``, ``p.m.``), the next word decides. A citation mark belongs to the sentence before
 it. Texts without punctuation between sentences (Thai) are one sentence.
 """
 
@@ -23,7 +23,7 @@ _END: Final = regex.compile(
 _NEXT: Final = regex.compile(rf"(?P<gap>\s*)(?:{_OPENERS}|\s)*(?P<word>[^\W_]+(?:['’][^\W_]+)?)?")
 _WORD_BEFORE: Final = regex.compile(r"(?:[\p{L}\p{M}]+[.'’-])*[\p{L}\p{M}\p{N}]+\Z")
 _REPORTING: Final = regex.compile(r"[とっをがはにのでもや、，,]")
-"""What follows a quotation in Japanese whose sentence goes on."""
+"""Text after a Japanese quotation within a sentence."""
 
 
 def _listed(words: str) -> frozenset[str]:
@@ -35,7 +35,7 @@ _TITLES: Final = _listed(
     "dott ing hr fr frl mme mlle mgr г-н डॉ श्री सुश्री प्रो cf vs e.g i.e eg ie viz z.b d.h u.a см им проф акад ул пл "
     "пр др гл рис стр табл"
 )
-"""Abbreviations, without their last full stop, that end no sentence."""
+"""Abbreviations, without their last full stop, that do not end a sentence."""
 
 _BEFORE_A_NUMBER: Final = _listed(
     "no nos nr fig figs eq eqs sec secs ch chap p pp par para vol vols art arts cap pag pág núm num tab app op line "
@@ -55,7 +55,7 @@ _STARTERS: Final = _listed(
     "der die das er sie es ein eine im am dieser diese dieses wir le la les il elle un une ce cette dans en el los las "
     "una este esta он она оно они это в на его её"
 )
-"""Words that mostly begin a sentence where they have a capital."""
+"""Words that mostly begin a sentence if capitalised."""
 
 _GERMAN_MONTHS: Final = (
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert)"
@@ -67,7 +67,7 @@ _ENUMERATOR: Final = regex.compile(r"[(\s]*(?:\d{1,3}|\p{L})\Z")
 
 
 def split_prose(text: str) -> list[str]:
-    """Return the sentences of a text without lists and headings, as they stand."""
+    """Return the unchanged sentences of a text without lists and headings."""
     found = []
     start = 0
     for end in _END.finditer(text):
@@ -80,14 +80,14 @@ def split_prose(text: str) -> list[str]:
 
 
 def _boundary(text: str, start: int, end: regex.Match[str]) -> int | None:
-    """Return where a sentence ends; None if it goes on."""
+    """Return the end of a sentence; None if it goes on."""
     following = _NEXT.match(text, end.end())
     if following is None or following.end() == len(text) == end.end():
         return None
     word, gap = following["word"] or "", following["gap"]
     stop = end["stop"].rstrip(".…!?") or ""
     if stop:
-        # Signs of scripts that need no blank behind them; a quotation may be part of a longer sentence.
+        # Signs of scripts without a blank after them; a quotation may be part of a longer sentence.
         if end["close"] and _REPORTING.match(text, end.end()):
             return None
         return int(end.end())
@@ -124,7 +124,7 @@ def _is_abbreviated(text: str, start: int, end: regex.Match[str], word: str) -> 
         return True
     if _ORDINAL.match(short) and _MONTH.match(word):
         return True
-    # A letter behind a number is a unit: 300 m.
+    # A letter after a number is a unit: 300 m.
     single = len(short) == 1 and short.isalpha() and _QUANTITY.fullmatch(text, start, before.start()) is None
     dotted = "." in short and all(len(part) <= 2 for part in short.split("."))
     return (single or dotted or short in _OTHERS) and not begins
@@ -154,7 +154,7 @@ _SOURCES: Final = _listed(
 
 
 class _Block(NamedTuple):
-    """Lines that belong together: a paragraph, an item, a row; ``whole`` is not split into sentences."""
+    """Lines that belong together (a paragraph, an item, a row); with ``whole`` not split into sentences."""
 
     text: str
     whole: bool = False
@@ -163,8 +163,8 @@ class _Block(NamedTuple):
 def sentences(text: str) -> list[str]:
     """Return the sentences of an answer, each in one line, citation marks included.
 
-    An item of a list and a row of a table end what stands in them. Headings, lines that announce a list (``Facts:``),
-    the head of a table and a list of sources at the end are no sentences, unless they cite a passage.
+    Sentences end with their list item or table row. Headings, lines that announce a list (``Facts:``), table heads and
+    a final list of sources are not sentences, unless they cite a passage.
     """
     found: list[str] = []
     for block in _blocks(text):
@@ -178,7 +178,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     paragraph: list[str] = []
 
     def ended(announces: bool = False) -> Iterator[_Block]:
-        """Yield the paragraph so far; what announces the next lines is left out."""
+        """Yield the paragraph so far, without lines that announce the next ones."""
         joined = "\n".join(paragraph).strip()
         paragraph.clear()
         if announces and joined.endswith((":", "：")):
@@ -236,7 +236,7 @@ def _row(line: str) -> _Block:
 
 
 def _title(line: str, following: str) -> str | None:
-    """Return the title that a line is, None where it is no heading."""
+    """Return the title if a line is a heading, else None."""
     heading = _HEADING.fullmatch(line)
     if heading is not None:
         return str(heading["title"])

@@ -1,9 +1,9 @@
-"""Texts as answers are compared: typographic marks, numbers, what scripts write in several ways, and what a word is.
+"""Texts in the form in which answers are compared: typographic marks, numbers, variants of scripts, and words.
 
 Answers are compared with typographic marks folded and numbers whole (`written`, `Text`), or as published scripts
-compare them: SQuAD's and KILT's (`squad`) and DPR's (`DprText`). All that depends on a script is told here, by
-Unicode's properties of characters; only the letters that writing exchanges, the particles of Korean and the languages
-that need no more than this are listed.
+compare them: SQuAD's and KILT's (`squad`) and DPR's (`DprText`). Everything about scripts is here, by Unicode's
+properties of characters; only interchangeable letters, the particles of Korean and the languages that need no more are
+listed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from judgekit.answers.numbers import MINUS, POINT, UNIT, readings
 T = TypeVar("T")
 
 Norm = Literal["whole", "squad"]
-"""How answers are compared: ``whole`` folds typographic marks and keeps numbers whole, ``squad`` does as the published
-scripts do."""
+"""The ways of comparing answers: ``whole`` folds typographic marks and keeps numbers whole, ``squad`` follows the
+published scripts."""
 
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
-"""Characters from blocks that are not Latin, one behind the other, with what is invisible between and behind them."""
+"""Consecutive characters from non-Latin blocks, with invisible ones between and after them."""
 
 _LATIN_BYTES: Final = bytes(set(range(0xCC)) - {0xC4} | {0xE2})
-"""The bytes of UTF-8 that begin no such character, nor İ, ı or a mark that is apart from its letter; 0xE2 begins U+2000
-to U+2FFF, punctuation and signs."""
+"""UTF-8 bytes that do not begin such a character, İ, ı or a combining mark; 0xE2 begins U+2000 to U+2FFF, punctuation
+and signs."""
 
 _SPACED_BYTES: Final = bytes({*range(0xE0), 0xE2})
 """The same for scripts without spaces and Korean."""
@@ -40,7 +40,7 @@ _FOREIGN: Final = r"[^\p{scx=Latin}\p{scx=Common}\p{scx=Inherited}]"
 """A character of another script, its punctuation included."""
 
 _VOWEL_SIGNS: Final = "".join(rf"\p{{ccc={number}}}" for number in range(10, 37))
-"""The points of Hebrew and Arabic, known by their combining classes; in writing they are mostly left out."""
+"""The points of Hebrew and Arabic, by their combining classes; they are mostly not written."""
 
 _ONE: Final = regex.compile(
     r"(?P<form>[\p{dt=wide}\p{dt=narrow}\p{dt=isolated}\p{dt=initial}\p{dt=medial}\p{dt=final}\p{dt=vertical}]+)"
@@ -50,17 +50,18 @@ _ONE: Final = regex.compile(
     r"|(?P<letter>[İıёЁ״׳])",
     regex.VERSION1,
 )
-"""Widths and letter forms, digits, what is left out in writing or invisible, the accents of Greek, and `_LETTERS`."""
+"""Widths and letter forms, digits, optional or invisible characters, the accents of Greek, and `_LETTERS`."""
 
 _LETTERS: Final = {"İ": "I", "ı": "i", "ё": "е", "Ё": "Е", "״": '"', "׳": "'"}
-"""The Turkish i with and without a dot, which case-folding parts; ё, mostly written е; quotes in Hebrew acronyms."""
+"""The Turkish i with and without a dot, which case-folding separates; ё, mostly written е; quotes in Hebrew
+acronyms."""
 
 _KATAKANA: Final = r"\p{Katakana}\p{M}*+(?:[\p{Katakana}ー]\p{M}*+)*+"
 _ALONE: Final = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}ー[\p{lb=SA}--\p{M}]]\p{M}*+"
     r"(?:(?<=\p{InSC=Invisible_Stacker})[\p{lb=SA}--\p{M}]\p{M}*+)*+"
 )
-"""A character where no spaces part words, with its marks and what is stacked below it. The scripts of South-East Asia
+"""A character of a script without spaces, with its marks and anything stacked below it. The scripts of South-East Asia
 are Unicode's class SA of line breaking: Thai, Lao, Khmer, Myanmar and their kin."""
 
 _PARTICLE: Final = (
@@ -68,7 +69,7 @@ _PARTICLE: Final = (
     r"|마저|조차|처럼|보다|밖에|마다|이나|이라|(?:이)?라(?:는|고)|(?:이)?란|(?:이)?며|이고|이자|(?:이)?다|인데|(?:이)?지만"
     r"|예요|이에요|(?:이었|였)(?:다|던|고|으며)|(?:입|이었습|였습)니다"
 )
-"""What Korean attaches to a noun: particles, and forms of the copula that are not nouns of their own."""
+"""Suffixes of Korean nouns: particles, and forms of the copula that are not nouns themselves."""
 
 _ANY_PARTICLE: Final = f"{_PARTICLE}|{unicodedata.normalize('NFD', _PARTICLE)}"
 _WITH_PARTICLES: Final = regex.compile(rf"(?P<stem>\p{{Hangul}}+?)(?P<particles>(?:{_ANY_PARTICLE}){{0,3}})")
@@ -87,26 +88,26 @@ _UNCHANGED: Final = frozenset(
     ("en", "fr", "es", "it", "pt", "ca", "gl", "nl", "af", "vi", "id", "ms", "zh", "yue", "ja", "ko", "th", "lo", "km",
      "my")
 )  # fmt: skip
-"""Languages in which names, numbers and most nouns stand in a text as they stand in a list of answers."""
+"""Languages in which names, numbers and most nouns have the same form in texts and in lists of answers."""
 
 _CHANGING: Final = regex.compile(
     r"(?:(?!\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Bopomofo}|\p{Hangul}|\p{lb=SA})"
     r"(?=\p{L})[^\p{scx=Latin}\p{scx=Common}]\p{M}*){2}"
 )
-"""Two letters of a script whose languages change the form of words or attach others to them."""
+"""Two letters of a script whose languages inflect words or attach others to them."""
 
 _NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _OTHER_PUNCTUATION: Final = regex.compile(r"\p{P}+")
 _SIGN: Final = re.compile(r"(?<![^\W\u3041-\u309f])[-\u2212](?=\d)")
-"""A minus before a number, also behind a particle in Hiragana; behind other letters and digits it is a hyphen."""
+"""A minus before a number, also after a particle in Hiragana; after other letters and digits it is a hyphen."""
 
 _AROUND: Final = " .,;:!?\"'`()[]*"
 _ENDS: Final = regex.compile(r"\A[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+\Z")
 
 
 def _holds_more(text: str, common: bytes) -> bool:
-    """Whether the UTF-8 of a text has other bytes than ``common``: several times as fast as a regular expression."""
+    """Whether a text's UTF-8 has bytes other than ``common``; several times faster than a regular expression."""
     return not text.isascii() and text.encode("utf-8", "surrogatepass").translate(None, common) != b""
 
 
@@ -116,7 +117,7 @@ def is_foreign(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return ``text`` with one form of what other scripts write in several; a text in Latin script is left alone."""
+    """Return ``text`` with one form for variants in other scripts; Latin texts are unchanged."""
     if not _holds_more(text, _LATIN_BYTES):
         return text
     return _STRETCH.sub(lambda stretch: _ONE.sub(_one, stretch[0]), unicodedata.normalize("NFC", text))
@@ -134,7 +135,7 @@ def _one(match: regex.Match[str]) -> str:
 
 
 def apart(text: str, *, whole: bool = False) -> str:
-    """Return ``text`` with spaces around what is a word by itself without them."""
+    """Return ``text`` with spaces around words of scripts without spaces."""
     if _holds_more(text, _SPACED_BYTES):
         return str(_WORDS[whole].sub(_apart, text))
     return text
@@ -149,12 +150,12 @@ def _apart(match: regex.Match[str]) -> str:
 
 
 def word_count(text: str) -> int:
-    """Return how many words a text has; of what has no spaces two characters count as one."""
+    """Return the number of words in a text; in scripts without spaces, two characters count as one."""
     return sum((len(apart(fold(word)).split()) + 1) // 2 for word in text.split())
 
 
 def inflected(language: str, texts: tuple[str, ...]) -> str:
-    """Return which language may write the words of an answer in another form; "" if none is known to."""
+    """Return the language that may inflect the words of an answer, or ""."""
     if language:
         code = re.split("[-_]", language.strip().casefold())[0]
         if code in _UNCHANGED:
@@ -170,7 +171,7 @@ def normalize(text: str, *, whole: bool = False) -> str:
     if text.isascii():
         return squad(text)
     text = unicodedata.normalize("NFC", fold(text).casefold())
-    # Where numbers are not kept whole, -5 and 5 are different answers in other scripts only.
+    # If numbers are not kept whole, -5 and 5 only differ in other scripts.
     if _holds_more(text, _SPACED_BYTES) and is_foreign(text):
         text = _SIGN.sub(" \u2212 ", text)
     text = _ARTICLES.sub(" ", text.translate(_NO_PUNCTUATION))
@@ -180,15 +181,15 @@ def normalize(text: str, *, whole: bool = False) -> str:
 
 
 def candidate(text: str) -> str:
-    """Return the text by which two candidate answers are one, as an LLM is shown them."""
-    # Older than `comparable`: identities of stored requests depend on it.
-    # The band 'The The' and the grade 'A' are nothing but articles.
+    """Return the text by which candidate answers shown to an LLM count as equal."""
+    # Older than `comparable`, and stored requests depend on it. The band 'The The' and the grade 'A' consist of
+    # articles only.
     return normalize(text) or _bare(text)
 
 
 def comparable(text: str) -> str:
-    """Return the text by which votes count two answers as one."""
-    # An open mark such as that of 3,5 has one reading here: votes are counted, not compared in pairs.
+    """Return the text by which votes count answers as equal."""
+    # An ambiguous mark as in 3,5 has only one reading here, since votes are not compared in pairs.
     return written(text)[-1] or _bare(typographic(text))
 
 
@@ -205,10 +206,10 @@ _TYPOGRAPHIC: Final = {
     "\u2026": "...",
     "\u2044": "/",
 }
-"""Quotes, dashes and dots of typography by those of a keyboard."""
+"""Typographic quotes, dashes and dots, and those of a keyboard."""
 
 _MARK: Final = regex.compile(
-    # A blank that does not break parts thousands (10 000), as an apostrophe does in Switzerland.
+    # A non-breaking blank separates thousands (10 000), as an apostrophe does in Switzerland.
     r"(?P<group>(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d)))|(?P<blank>[\p{Zs}--\ ])"
     r"|(?P<gone>[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff])"
     rf"|[{''.join(_TYPOGRAPHIC)}]",
@@ -219,16 +220,16 @@ _MARK: Final = regex.compile(
 _LONG_DASH: Final = "\u2014"
 _JOINING_DASH: Final = re.compile(rf"(?<=\w){_LONG_DASH}(?=\w)")
 _SYMBOL: Final = re.compile(r"(?<=[^\W\d_])(?:\+\+?|#)(?![^\W\d_])")
-"""What makes another name of a name: C++, C#, Canal+."""
+"""Signs that make a different name: C++, C#, Canal+."""
 
 _SYMBOLS: Final = str.maketrans({"+": MINUS, "#": "\u01c3"})
-"""Letters, too; see `judgekit.answers.numbers`."""
+"""Letters too; see `judgekit.answers.numbers`."""
 
 _REMEMBERED: Final = 1 << 12
 
 
 def typographic(text: str) -> str:
-    """Return ``text`` with the quotes, hyphens and blanks of a keyboard, and nothing invisible."""
+    """Return ``text`` with a keyboard's quotes, hyphens and blanks, without invisible characters."""
     if text.isascii():
         return text
     return str(_MARK.sub(_keyboard, text))
@@ -244,8 +245,8 @@ def _keyboard(match: regex.Match[str]) -> str:
 def written(text: str, *, whole: bool = False) -> tuple[str, ...]:
     """Return the readings of an answer: its words, normalised, with typographic marks folded and numbers whole.
 
-    There are several if a mark is open: ``3,5`` is 3.5 or 3 and 5, and a long dash parts words or joins them. Two
-    answers are the same if they have a reading in common.
+    There are several if a mark is ambiguous: ``3,5`` is 3.5 or 3 and 5, and a long dash separates words or joins them.
+    Two answers are equal if they share a reading.
     """
     folded = _SYMBOL.sub(lambda found: found[0].translate(_SYMBOLS), typographic(fold(text)))
     spelled = readings(folded.replace(_LONG_DASH, " "))
@@ -255,7 +256,7 @@ def written(text: str, *, whole: bool = False) -> tuple[str, ...]:
 
 
 def same(text: str, reference: str) -> bool:
-    """Return whether two answers are the same; where nothing is left of one, whether they are as they stand."""
+    """Return whether two answers are equal; if nothing is left of one, whether the original texts are."""
     for said in written(text):
         for right in written(reference):
             if not said or not right:
@@ -291,11 +292,11 @@ def trimmed(text: str) -> str:
 
 
 _SEP: Final = "\x1f"
-"""Stands between words; a control character, which is part of no word."""
+"""Separates words; a control character, which no word contains."""
 
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
-"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself. Where a
-script has no spaces, `apart` has set its characters apart."""
+"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself. In
+scripts without spaces, `apart` has separated the characters."""
 
 _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 """The same for lower-case ASCII, several times faster."""
@@ -309,14 +310,14 @@ _ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 class _Once(Generic[T]):
-    """A `functools.cached_property` without its lock, which in Python 3.11 takes as long as to fold a passage."""
+    """A `functools.cached_property` without its lock, which takes as long as folding a passage in Python 3.11."""
 
     def __init__(self, made: Callable[[Any], T]) -> None:
         self._made = made
 
     def __get__(self, of: Any, kind: object = None) -> T:
         value = self._made(of)
-        # Found in the object from now on, before this is asked.
+        # From now on, the object's own attribute is found first.
         setattr(of, self._made.__name__, value)
         return value
 
@@ -325,23 +326,23 @@ class Text:
     """A text in which answers are found as sequences of tokens; an answer is one as well.
 
     Case-folded and in Unicode's decomposed form (NFD), typographic marks folded, other scripts than Latin as
-    `judgekit.answers.text` reads them. A number is found as the number that it is, in any of its spellings: ``5`` is
-    not in ``25``, ``5,000``, ``5.5`` or ``-5``.
+    `judgekit.answers.text` reads them. A number is found by its value, in any spelling: ``5`` is not in ``25``,
+    ``5,000``, ``5.5`` or ``-5``.
     """
 
     def __init__(self, text: str) -> None:
         self._source = text
 
     def holds(self, answer: Text) -> bool:
-        """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
+        """Whether the (nonempty) tokens of an answer occur consecutively in the text."""
         if not answer.has_digits:
             return self._plain.holds(answer._plain)
         if not self.has_digits:
             return False
-        # An ordinal is no number of its own, and in a date it has lost its ending.
+        # An ordinal is not a number, and in a date it has lost its ending.
         if answer._is_ordinal and self._plain.holds(answer._plain):
             return True
-        # Reading numbers is slow; most passages lack the digits, however they are grouped and scaled.
+        # Reading numbers is slow, and most passages lack the digits in any grouping and scaling.
         if not any(digits in self._digits for digits in answer._significant):
             return False
         return any(text.holds(phrase) for text in self._numbered for phrase in answer._numbered)
@@ -353,12 +354,12 @@ class Text:
 
     @_Once
     def has_digits(self) -> bool:
-        """Whether a digit stands in it."""
+        """Whether it contains a digit."""
         return _DIGIT.search(self._source) is not None
 
     @_Once
     def has_marks(self) -> bool:
-        """Whether typographic marks are folded in it."""
+        """Whether typographic marks were folded in it."""
         return not self._source.isascii() and _MARK.search(self._source) is not None
 
     @_Once
@@ -367,7 +368,7 @@ class Text:
 
     @cached_property
     def _significant(self) -> list[bytes]:
-        """For each reading, digits that a text with the same number has: the longest, without zeros at their ends."""
+        """For each reading, digits that any text with the same number has: the longest, without final zeros."""
         found = []
         for reading in self._numbered:
             numbers = re.findall(r"\d+", reading.folded.replace(POINT, ""), re.ASCII)
@@ -398,7 +399,7 @@ class DprText(Text):
     """
 
     def holds(self, answer: Text) -> bool:
-        """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
+        """Whether the (nonempty) tokens of an answer occur consecutively in the text."""
         if self._plain.holds(answer._plain):
             return True
         # Filings write 41,300 and 12 percent where a list of answers has 41300 and 12%.
@@ -411,13 +412,13 @@ class DprText(Text):
 
 
 class _Tokens:
-    """A folded text as tokens, which are found before they are parted."""
+    """A folded text as tokens, searched before it is split."""
 
     def __init__(self, folded: str) -> None:
         self.folded = folded
 
     def holds(self, phrase: _Tokens) -> bool:
-        # The longest token is looked for first: it is absent from most passages, and that settles them.
+        # The longest token is searched first: most passages lack it, which settles them.
         return phrase.probe in self.folded and phrase._marked in self._marked
 
     @_Once
@@ -426,7 +427,7 @@ class _Tokens:
 
     @cached_property
     def in_one_spelling(self) -> _Tokens:
-        """The same text with numbers spelled in one way: no separators of thousands, a sign for percent."""
+        """The text with uniform numbers: no thousands separators, and a sign for percent."""
         without_separators = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), self.folded)
         return _Tokens(_PERCENT.sub("%", without_separators))
 

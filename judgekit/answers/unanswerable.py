@@ -1,7 +1,7 @@
-"""Questions that nothing answers: which they are, and whether an answer to one abstains.
+"""Questions that nothing answers, and whether answers to them abstain.
 
-An answer to such a question is good if it abstains, and no label of a document can tell: there is nothing to find. So
-they are left out where labels are compared with answers.
+An answer to such a question is good if it abstains, which no label of a document can tell, since there is nothing to
+find. So comparisons of labels with answers leave them out.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _NO: Final = frozenset({"false", "0", "0.0", "no"})
 def unanswerable(queries: Iterable[Query], *, gold: Collection[str] | None = None) -> frozenset[str]:
     """Return the ids of the questions that nothing answers.
 
-    The column ``answerable`` says so. Without a value there, nothing answers a question without gold documents whose
-    references all abstain.
+    The column ``answerable`` tells; without a value there, these are questions without gold documents whose references
+    all abstain.
 
     Args:
         queries: the questions.
-        gold: the questions that have gold documents; None where no gold documents are known.
+        gold: the questions with gold documents; None if no gold documents are known.
 
     Raises:
-        DataError: the column holds something else than yes or no.
+        DataError: the column holds values other than yes or no.
     """
     found = []
     for query in queries:
-        # The user's word counts before ours.
+        # The user's declaration comes first.
         declared = _declared(query.query_id, query.columns.get(COLUMN, ""))
         without_gold = gold is not None and query.query_id not in gold
         if declared is False or (declared is None and without_gold and _says_so(query)):
@@ -48,7 +48,7 @@ def unanswerable_in(table: pd.DataFrame) -> frozenset[str]:
     """Return the ids of the questions that a table's column ``answerable`` says nothing answers.
 
     Raises:
-        DataError: the column holds something else than yes or no.
+        DataError: the column holds values other than yes or no.
     """
     if COLUMN not in table.columns:
         return frozenset()
@@ -58,9 +58,9 @@ def unanswerable_in(table: pd.DataFrame) -> frozenset[str]:
 
 
 def _declared(query_id: str, said: str) -> bool | None:
-    """Return whether the column says that a question has an answer; None where it says nothing."""
+    """Return whether the column says that a question has an answer; None if it is empty."""
     folded = said.strip().lower()
-    # An unknown word would make a question answerable unnoticed.
+    # An unknown word would silently make a question answerable.
     if folded and folded not in _YES | _NO:
         raise DataError(f"question {query_id!r}: {COLUMN} is {said!r}; it must be true or false")
     if folded:
@@ -73,11 +73,11 @@ def _says_so(query: Query) -> bool:
 
 
 def gives_up(answer: str) -> bool:
-    """Return whether an answer to a question that nothing answers abstains, in whatever words.
+    """Return whether an answer to a question that nothing answers abstains, in any words.
 
-    This is wider than what scores use elsewhere. Of 1,044 answers of GPT-4o-mini to questions that nothing answers (the
-    RAG design study of docs/study.md) it finds 98 % of those that were graded as abstaining, at least in part, and 52 %
-    of the others, which often abstain first and then go on. Of 2,480 right answers to other questions it takes .2 % for
-    an abstention.
+    This is broader than elsewhere in scores. Of 1,044 answers of GPT-4o-mini to questions that nothing answers (the RAG
+    design study of docs/study.md) it finds 98 % of those graded as abstaining, at least in part, and 52 % of the
+    others, which often abstain first and then go on. It takes .2 % of 2,480 right answers to other questions for
+    abstentions.
     """
     return abstains(answer) or seems_to_abstain(answer)

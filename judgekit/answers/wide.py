@@ -1,6 +1,6 @@
-"""Any tool's scores: one wide table, a row for each answer, a column for each metric and one for the outcome.
+"""Any tool's scores in one wide table: a row per answer, a column per metric and one for the outcome.
 
-ragas, deepeval, trulens, MLflow and Phoenix export such tables. Which of the metrics follow the outcome?
+ragas, deepeval, trulens, MLflow and Phoenix export such tables.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from judgekit.rules import DeclaredOutcome
 from judgekit.spec import form_of
 
 MEASURE: Final = "score"
-"""The measure of all columns: each is a labeling with one score for an answer."""
+"""The measure of all columns: each is a labeling with one score per answer."""
 _IDS: Final = ("example_id", *QUERY["id"])
-"""LangSmith's ``id`` is one per run and answer; the question's stands beside it as ``example_id``."""
+"""LangSmith's ``id`` identifies a run's answer; the question's id is ``example_id``."""
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
 _ROLES: Final = {"question": "question", "id": "id of the question", "run": "run"}
-"""What the forms of tools say of these columns."""
+"""The meaning of these columns in tools' forms."""
 _DIRECTION: Final = " direction"
 _LISTS: Final = ("metrics_data", "metricsData")
-"""Lists of an answer's metrics, each with its score, threshold and whether it passed: deepeval's."""
+"""Lists of an answer's metrics, each with score, threshold and whether it passed (deepeval)."""
 _OF_THE_TEST: Final = ("name", "success", "conversational", "multimodal", "flaky")
 _EXPECTED: Final = f"a table with a row for each answer ({READABLE})"
 
 
 @dataclass(frozen=True)
 class WideTable:
-    """A wide table, taken apart.
+    """The parts of a wide table.
 
     Attributes:
         scores: columns of `judgekit.data.tables.SCORES`, a labeling for each numeric column.
         quality: columns of `judgekit.data.tables.RATINGS`, the outcome.
-        unused: columns that hold no numbers, and so are not compared.
-        lower: labelings, and perhaps the outcome, whose small values are the good ones.
-        asked: columns whose direction has to be said before anything is decided by them; they are not compared.
-        book_keeping: columns that say what an answer took; they are not compared.
-        odd: a sentence for each column of numbers in which a few cells hold a text.
+        unused: columns without numbers, which are not compared.
+        lower: labelings, and perhaps the outcome, for which lower is better.
+        asked: columns whose direction must be declared first; they are not compared.
+        book_keeping: columns with an answer's costs; they are not compared.
+        odd: a sentence for each column of numbers with a few texts.
     """
 
     scores: pd.DataFrame
@@ -63,7 +63,7 @@ class WideTable:
 
     @property
     def notes(self) -> list[str]:
-        """What to say of columns that are not compared."""
+        """Sentences about columns that are not compared."""
         notes = [f"{sentence}." for sentence in self.odd]
         if self.unused:
             notes.append(f"Columns without numbers are not compared: {', '.join(self.unused)}.")
@@ -78,10 +78,10 @@ class WideTable:
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Which columns of a wide table are compared.
+    """The columns of a wide table to compare.
 
     Attributes:
-        metrics: these alone; all with numbers where it is empty.
+        metrics: only these; if empty, all with numbers.
         skipped: not these.
     """
 
@@ -89,7 +89,7 @@ class ChosenColumns:
     skipped: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse names that no column has.
+        """Refuse names without a column.
 
         Raises:
             UsageError: there is no such column.
@@ -114,20 +114,20 @@ def taken_apart(
 ) -> WideTable:
     """Return wide tables as scores and quality.
 
-    A question is known by a column of ids (``query_id``, ``id``, …), else by its text (``question``, ``user_input``,
-    …). The run is the column ``run``, ``system`` or ``retriever``, else the name of the table. Every other column whose
-    cells are numbers is a labeling; an empty cell is a missing score, never 0.
+    A question is identified by a column of ids (``query_id``, ``id``, …), else by its text (``question``,
+    ``user_input``, …). The run is the column ``run``, ``system`` or ``retriever``, else the name of the table. Every
+    other column whose cells are numbers is a labeling; an empty cell is a missing score, never 0.
 
     Args:
         tables: files or tables by name.
-        outcome: what is declared of the outcome; ``outcome`` names its column.
-        directions: what the user says of the direction of columns. A column ``NAME direction`` of the table says it,
-            too: False or ``lower`` if small values are the good ones.
-        only: which columns are compared.
+        outcome: the declared outcome; its ``outcome`` names the column.
+        directions: the user's directions of columns. A column ``NAME direction`` of the table also declares it: False
+            or ``lower`` if lower is better.
+        only: the columns to compare.
 
     Raises:
-        DataError: no column tells questions apart, or two rows are about the same question and run; with the line.
-        UsageError: no column, or an unknown one, is named as the outcome.
+        DataError: no column identifies questions, or two rows have the same question and run; with the line.
+        UsageError: the outcome's column is missing or unknown.
     """
     table = _joined(tables)
     columns = [column for column in table.columns if column not in (_PLACE, _TABLE)]
@@ -144,7 +144,7 @@ def taken_apart(
     sample = _first_of(SAMPLES, columns)
     keys = _keys(table, column, run_column, sample, by_text=id_column is None)
 
-    # What names the row, or how it was made, is no score of it.
+    # A row's name and its settings are not scores.
     others = {
         column,
         run_column,
@@ -185,7 +185,7 @@ def taken_apart(
             if without:
                 told = f"{len(without):,} of {len(table):,} cells hold no number and are missing"
                 odd.append(f"{name}: {told}, first {without[0]}")
-            # An empty cell is a missing score: as a 0 it would count against the answer.
+            # An empty cell is a missing score; 0 would count against the answer.
             scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
     if not scores:
         if asked:
@@ -210,7 +210,7 @@ def taken_apart(
 
 
 def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
-    """Return the direction of a column as the table says it; None where it does not."""
+    """Return a column's direction as declared in the table, or None."""
     column = name + _DIRECTION
     if column not in table.columns:
         return None
@@ -223,11 +223,11 @@ def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
 
 
 _PLACE, _TABLE = "\0place", "\0table"
-"""Columns for where a row stands, and for the run that its table is: named as no column of a file is."""
+"""Columns for a row's place and its table's run; no column of a file has these names."""
 
 
 def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all tables, with their places."""
+    """Return the rows of all tables with their places."""
     rows: list[dict[Any, Any]] = []
     for name, source in tables.items():
         if isinstance(source, str | Path):
@@ -244,17 +244,16 @@ def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
 
 
 def _unfolded(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a row with a column for each metric of a list of metrics, as deepeval writes them.
+    """Return the fields of a row, with a column for each metric in a list, as deepeval writes them.
 
-    Such an entry says on which side of its threshold an answer passes, and so which values are the good ones, whatever
-    the version of the tool is.
+    An entry tells on which side of its threshold an answer passes, and so its direction, whatever the tool's version.
     """
     column = _first_of(_LISTS, [*fields])
     listed = None if column is None else fields[column]
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     if not any("name" in entry and "score" in entry for entry in entries):
         return fields
-    # What the tool says of the test as a whole is no metric of the answer.
+    # The tool's result of the whole test is not a metric of the answer.
     columns = {name: value for name, value in fields.items() if name != column and name not in _OF_THE_TEST}
     for entry in entries:
         name, score = str(entry.get("name")), entry.get("score")
@@ -269,7 +268,7 @@ def _unfolded(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _keys(
     table: pd.DataFrame, column: str, run_column: str | None, sample: str | None, *, by_text: bool
 ) -> pd.DataFrame:
-    """Return query id and run of each row, and its sample where there are several; no two rows have all the same."""
+    """Return each row's query id, run and, if there are several, sample; no two rows agree in all."""
     places: dict[tuple[str, str, str], str] = {}
     samples = [""] * len(table) if sample is None else table[sample].astype(str)
     runs = table[_TABLE] if run_column is None else table[run_column].fillna("")
@@ -277,10 +276,10 @@ def _keys(
     for value, run, table_run, number, place in cells:
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{place}: {column} must be a text that tells questions apart, not {value!r}")
-        # Ids hold no white space; the same text is the same question in every table.
+        # Ids have no white space; equal texts are the same question in all tables.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
         key = query_id, str(run or table_run), number
-        # Two answers of one run to one question: nothing says which of them counts.
+        # With two answers of a run to a question, it is unclear which counts.
         if key in places:
             same = f"{places[key]} ({column} {value[:60]!r}, run {key[1]!r})"
             cure = f"Several answers to a question: number them in a column {SAMPLES[0]!r}"
@@ -291,7 +290,7 @@ def _keys(
 
 
 def _of_tool(table: pd.DataFrame) -> Mapping[str, str]:
-    """Return what a known tool calls the columns of questions, their ids and runs: TruLens a run `app_version`."""
+    """Return a known tool's names for the columns of questions, ids and runs: TruLens calls a run `app_version`."""
     first = DataRecord(1, {str(name): cell for name, cell in table.iloc[0].items() if name not in (_PLACE, _TABLE)})
     told = nested_form([first])
     if told is None or told[0].taken is None:
@@ -305,11 +304,11 @@ def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
 
 
 _MOSTLY: Final = 0.9
-"""Which share of the cells of a column of numbers must be numbers: a tool writes N/A or an error into the others."""
+"""The required share of numbers in a column of numbers; tools write N/A or an error into other cells."""
 
 
 def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return a column as numbers, NaN where it is empty or holds a text; None where many cells hold none."""
+    """Return a column as numbers, with NaN for empty cells and texts; None if many cells are not numbers."""
     present = cells[cells.notna() & ~cells.isin(NULLS)]
     thumbs = present.map(thumb_of)
     if len(present) and thumbs.notna().all():
@@ -321,7 +320,7 @@ def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
 
 
 def _is_text(cells: pd.Series[Any]) -> list[bool]:
-    """Return which cells of a column of numbers hold something else."""
+    """Return which cells of a column of numbers are not numbers."""
     return [not (cell is None or cell != cell or cell in NULLS) and bool(np.isnan(_number(cell))) for cell in cells]
 
 
