@@ -253,9 +253,8 @@ def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
     """Keep the kinds of a table without pairs that the names of its columns support."""
     held = [*kinds]
     fields, named = {*content.fields}, content.named
-    if (
-        "value" in named or PAIRED & named.keys()
-    ):  # ratings; `judgekit init` gives those their ids that name their question by its text
+    # Ratings; `judgekit init` gives those their ids that name their question by its text.
+    if "value" in named or PAIRED & named.keys():
         return ["ratings"] if named.keys() <= _RATING.names.keys() else []
     if "query" in held and "run" in fields and fields & {*RATED}:
         return ["ratings"]
