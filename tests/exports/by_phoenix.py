@@ -35,6 +35,7 @@ os.environ.update(
     PHOENIX_TELEMETRY_ENABLED="false",
 )
 
+import pandas as pd  # noqa: E402
 from halls import FAILS, QUESTIONS, RUNS  # noqa: E402
 
 
@@ -108,6 +109,14 @@ try:
             )
     time.sleep(5)
     table = client.spans.get_spans_dataframe(project_identifier="halls", limit=1000).sort_values("start_time")
+    # Times in milliseconds, which no two runs share.
+    moments = sorted({*table["start_time"], *table["end_time"]})
+    places = {
+        moment: pd.Timestamp("2026-01-02", tz="UTC") + pd.Timedelta(milliseconds=place)
+        for place, moment in enumerate(moments)
+    }
+    for column in ("start_time", "end_time"):
+        table[column] = table[column].map(places)
     # The server keeps attributes in no certain order.
     table = table[sorted(table.columns)]
     listed = table["attributes.retrieval.documents"]
@@ -119,6 +128,7 @@ try:
     annotations = client.spans.get_span_annotations_dataframe(spans_dataframe=table, project_identifier="halls")
     annotations = annotations.loc[[span for span in spans.values() if span in annotations.index]]
     annotations["id"] = "U3Bhbg=="  # numbered in any order
+    annotations["created_at"] = annotations["updated_at"]  # that of a batch of any size
     annotations.to_csv(OUT / "annotations.csv")
     annotations.to_json(OUT / "annotations-without-index.jsonl", orient="records", lines=True)
     rest = json.loads(fetched("/v1/projects/halls/spans?limit=1000"))
@@ -131,7 +141,7 @@ try:
     order = {span: place for place, span in enumerate(spans.values())}
     rest["data"].sort(key=lambda annotation: order[annotation["span_id"]])
     for annotation in rest["data"]:
-        annotation["id"] = "U3Bhbg=="
+        annotation |= {"id": "U3Bhbg==", "created_at": annotation["updated_at"]}
     (OUT / "rest-annotations.json").write_text(json.dumps(rest))
 finally:
     server.terminate()

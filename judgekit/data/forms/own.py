@@ -11,6 +11,7 @@ from judgekit.data.forms.deepeval import DEEPEVAL
 from judgekit.data.forms.expected import EXPECTED
 from judgekit.data.forms.flat import FLAT
 from judgekit.data.forms.haystack import HAYSTACK
+from judgekit.data.forms.inspect_ai import INSPECT
 from judgekit.data.forms.kilt import KILT
 from judgekit.data.forms.langsmith import LANGSMITH
 from judgekit.data.forms.lists import DICT, DPR
@@ -33,7 +34,7 @@ from judgekit.data.forms.umbrela import UMBRELA
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
-    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT),
+    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT, INSPECT),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
