@@ -293,6 +293,19 @@ def test_the_scored_table_of_open_rag_eval_keeps_ids_of_passages(tmp_path):
 
 
 @pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_candidates_of_rank_llm_are_the_run_that_it_writes(run, ending):
+    path = EXPORTS / "rank_llm-0.25.7" / f"{run}.{ending}"
+    assert (recognise(path).form.name, recognise(path).kinds) == ("rank_llm", ("query", "doc", "run"))
+    assert {q.query_id: q.text for q in read_queries(path).values()} == {q.id: q.text for q in QUESTIONS}
+    ours, theirs = read_run(path), read_run(path.with_suffix(".trec"))
+    docs = {doc.doc_id: doc.text for doc in read_docs(path)}
+    for question in QUESTIONS:
+        assert ours.top(question.id) == theirs.top(question.id)
+        assert [docs[doc_id] for doc_id in ours.top(question.id)] == [passage.text for passage in question.found(run)]
+
+
+@pytest.mark.parametrize("run", RUNS)
 def test_predictions_of_sentence_transformers_are_a_run(run):
     path = EXPORTS / "sentence_transformers-6.2.0" / f"{run}.jsonl"
     assert (recognise(path).form.name, recognise(path).kinds) == ("predictions", ("query", "run"))

@@ -12,7 +12,7 @@ from pathlib import Path
 OUT = Path(sys.argv[1])
 
 from halls import FAILS, QUESTIONS, RUNS  # noqa: E402
-from inspect_ai import Task, eval  # noqa: A004, E402
+from inspect_ai import Task, eval  # noqa: E402
 from inspect_ai.dataset import MemoryDataset, Sample  # noqa: E402
 from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 from inspect_ai.scorer import includes  # noqa: E402

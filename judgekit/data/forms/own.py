@@ -26,6 +26,7 @@ from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.ragchecker import RAGCHECKER
 from judgekit.data.forms.ragelo import EXPERIMENT, RAGELO
+from judgekit.data.forms.rank_llm import RANK_LLM
 from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT, RANK_EVAL
 from judgekit.data.forms.tool import Tool
 from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
@@ -34,7 +35,7 @@ from judgekit.data.forms.umbrela import UMBRELA
 
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
-    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT, INSPECT),
+    *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT, INSPECT, RANK_LLM),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {

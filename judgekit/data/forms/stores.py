@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from judgekit.data.fields import QUERY
-from judgekit.data.forms.entry import IDS, passage_of
+from judgekit.data.forms.entry import IDS
 from judgekit.data.forms.rag import ASKED, RIGHT
-from judgekit.data.forms.tool import Path, Tool, at
+from judgekit.data.forms.tool import Tool, texts_at
 
 _SAID: Final = ("answer", "actual_output", "generation")
 """Names of answers; `response` and `result` are the engine's response."""
-
-
-def _texts(path: str) -> Path:
-    """Return the path of stored documents; None if they were not returned or hold no known text."""
-
-    def passages(fields: Mapping[str, Any]) -> Any:
-        stored = at(fields, path) or [{}]
-        texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored]
-        return stored if all(texts) else None
-
-    return passages
 
 
 def _store(
@@ -42,7 +30,7 @@ def _store(
         id=QUERY["id"],
         answer=_SAID,
         reference=RIGHT,
-        passages=tuple(_texts(f"{place}[].{held}") for place in lists),
+        passages=tuple(texts_at(f"{place}[].{held}") for place in lists),
         passage_ids=tuple(f"{place}[].{ids}" for place in lists),
         run=("run",),
         example=example,

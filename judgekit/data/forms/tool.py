@@ -156,6 +156,17 @@ def sentences(path: str) -> Path:
     return joined
 
 
+def texts_at(path: str) -> Path:
+    """Return the path of stored documents, None where they were not returned or hold no known text."""
+
+    def passages(fields: Mapping[str, Any]) -> Any:
+        stored = at(fields, path) or [{}]
+        texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored]
+        return stored if all(texts) else None
+
+    return passages
+
+
 def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """Return the records at a place in an object, or []."""
     held = at(fields, place.removesuffix(".*"))
