@@ -110,6 +110,11 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
                 f"{whose}: its scores contradict its ranks ({among} the next rank has the higher score)."
                 " Documents are ordered by score, highest first: negate distances, or give ranks without scores"
             )
+        elif ranked and (steps == 0).sum() >= MANY and not up and not down:
+            yield (
+                f"{whose}: all scores within a query are equal, and its ranks are not read. Documents of equal score"
+                " are ordered by their ids: give ranks without scores"
+            )
         elif not ranked and up >= MANY and not down:
             yield (
                 f"{whose}: every list goes from the lowest score to the highest. Documents are ordered by"

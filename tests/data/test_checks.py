@@ -118,6 +118,10 @@ def test_runs_that_were_cut_are_held_against_each_other_by_all_that_was_read() -
         ([1, 2], [1, 1], ""),
         ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1], range(11), ""),
         ([9, 8, 7, 6, 5, 4, 3, 2, 1, 2], range(10), "(11% of the time the next rank"),
+        ([1] * (MANY + 1), range(MANY + 1), "all scores within a query are equal, and its ranks are not read"),
+        ([1] * MANY, range(MANY), ""),
+        ([1] * (MANY + 1), None, ""),
+        ([float("nan")] * (MANY + 1), range(MANY + 1), ""),
     ],
 )
 def test_scores_that_rise_with_the_rank_are_noticed(scores: list[float], ranks: list[int] | None, told: str) -> None:

@@ -914,3 +914,47 @@ def test_forms_are_loaded_later_in_the_same_order(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(register, "forms", {"mine": replace(own, name="mine"), "tsv": own})
     assert [*in_order()] == [*forms().values()]
     assert [*in_order()][1] is own
+
+
+def test_lists_of_ids_beside_scores_are_no_expected_documents(tmp_path):
+    """What a retriever found would become the truth, by which each of its documents is relevant."""
+    rows = [
+        {"query_id": f"q{n}", "query": text, "documents": ["d1", "d2"], "scores": [0.9, 0.1]}
+        for n, text in enumerate(ASKED)
+    ]
+    path = put(tmp_path, lines(*rows))
+    assert recognise(path).kinds == ()
+    with pytest.raises(DataError, match=r"write a row for each \(query_id, doc_id, rank\); .* write expected:FILE"):
+        read_qrels(path)
+    assert len(read_qrels(f"expected:{path}").table) == 6
+    graded = put(tmp_path, lines(*({**row, "grades": [2, 1]} for row in rows)))
+    assert recognise(graded).kinds == ("query", "qrels")
+    named = put(
+        tmp_path, lines(*({"query": row["query"], "expected_document_ids": ["d1"], "response": "-"} for row in rows))
+    )
+    assert recognise(named).form.name == "expected"
+
+
+def test_one_expected_document_in_a_cell_is_an_id_and_several_are_a_list(tmp_path):
+    path = tmp_path / "golden.csv"
+    rows = [{"query_id": f"q{n}", "query": text, "expected_document_ids": f"d{n}"} for n, text in enumerate(ASKED)]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    assert recognise(path).kinds == ("query", "qrels")
+    assert read_qrels(path).table["doc_id"].tolist() == ["d0", "d1", "d2"]
+    for joined in ("d1;d2", "d1|d2", "d1,d2", "d1 d2"):
+        pd.DataFrame([{**row, "expected_document_ids": joined} for row in rows]).to_csv(path, index=False)
+        with pytest.raises(DataError, match=r"line 2: 'expected_document_ids' holds '.*': write a list, ..d1., .d2.."):
+            read_qrels(path)
+
+
+def test_two_runs_in_one_file_of_trec_are_not_mixed(tmp_path):
+    """They share no documents, so that none appears twice."""
+    rows = {tag: "".join(f"q{n} Q0 {tag}{m} {m} {9 - m} {tag}\n" for n in (1, 2) for m in (1, 2)) for tag in ("a", "b")}
+    path = put(tmp_path, "".join(rows.values()).encode(), "both.trec")
+    with pytest.raises(
+        DataError, match="begins with the run 'a' and ends with 'b', by the last column: write each run"
+    ):
+        read_run(path)
+    assert len(read_run(put(tmp_path, rows["a"].encode(), "a.trec"))) == 4
+    # Columns of other tables are no tags.
+    assert len(read_run(put(tmp_path, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\n", "a.csv"))) == 2

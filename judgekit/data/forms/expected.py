@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from judgekit.data.records import kind_of
 from judgekit.registry import DataForm
 
 _IDS: Final = ("expected_document_ids", "expected_doc_ids", "expected_ids")
+_JOINED: Final = re.compile(r"[;,|]|\s")
 LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents", *_IDS)
 GRADES: Final = ("grades", "relevance", "relevances")
 
@@ -17,8 +19,12 @@ GRADES: Final = ("grades", "relevance", "relevances")
 def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     name = first_of(fields, LISTED) or LISTED[0]
     docs = fields[name]
+    if isinstance(docs, str):
+        docs = [docs]
     if not isinstance(docs, list):
         raise ValueError(f"{name!r} must be a list of ids, not {kind_of(docs)}")
+    if len(docs) == 1 and isinstance(docs[0], str) and _JOINED.search(docs[0]):
+        raise ValueError(f'{name!r} holds {docs[0][:60]!r}: write a list, ["d1", "d2"], if these are several ids')
     # People have a separate list of grades; grades inside of the documents would be a second way.
     if any(isinstance(doc, dict) for doc in docs):
         raise ValueError("the documents must be ids, not an object; grades stand in a list of their own ('grades')")
@@ -34,9 +40,21 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "gold": list(zip(docs, grades, strict=True))}
 
 
+_RESULTS: Final = ("scores", "distances", "similarities", "run", "response", "actual_output", "generation")
+"""Names that a retriever's or an application's results have beside the ids of documents."""
+
+
+def is_result(fields: Mapping[str, Any]) -> bool:
+    """Return whether a record lists ids that a retriever may have found; other names say that they are expected."""
+    listed = first_of(fields, LISTED)
+    named = first_of(fields, _RESULTS)
+    graded = first_of(fields, GRADES)
+    return listed is not None and listed not in _IDS and "expected" not in listed and bool(named) and not graded
+
+
 def _lists(name: str, value: Any) -> bool:
     # A cell of CSV may spell a list; under names other than ids it may be the text of a passage.
-    return bool(value) and (isinstance(value, list) or (name in _IDS and isinstance(value, str) and value[0] == "["))
+    return bool(value) and (isinstance(value, list) or (name in _IDS and isinstance(value, str)))
 
 
 EXPECTED: Final = DataForm(
@@ -44,7 +62,9 @@ EXPECTED: Final = DataForm(
     _expected,
     ("query", "qrels"),
     marks=lambda fields: (
-        any(_lists(name, fields.get(name)) for name in LISTED) and any(fields.get(name) for name in ENTRY["text"])
+        any(_lists(name, fields.get(name)) for name in LISTED)
+        and any(fields.get(name) for name in ENTRY["text"])
+        and not is_result(fields)
     ),
     nested=True,
     lists=(*LISTED, *GRADES),

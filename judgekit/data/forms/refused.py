@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from judgekit.data.forms.expected import is_result
 from judgekit.data.forms.tool import Tool
 
 _NO_QUESTION: Final = (
     "a response of a search engine does not say what it was asked: write a line of JSON for each question, with"
     ' "query_id", "question" and the response in "response"'
+)
+
+
+_FOUND: Final = (
+    "lists ids of documents beside what a retriever or an application returned: if they were found, write a row for"
+    " each (query_id, doc_id, rank); if they are those that should be found, write expected:FILE"
 )
 
 
@@ -29,5 +36,6 @@ _TOOLS: Final = (
 REFUSED: Final = (
     *(tool.form() for tool in _TOOLS),
     Tool("search-response", refused=_NO_QUESTION).form(_is_took),
+    Tool("ids-with-scores", refused=_FOUND).form(is_result),
 )
 """Refused forms in the order in which they are tried, after all readable ones."""
