@@ -195,6 +195,19 @@ def test_rows_of_umbrela_are_judgments_of_texts(tmp_path):
         read_qrels(path)
     path.write_text(json.dumps({**row, "result_status": 1}) + "\n")
     assert read_qrels(path).table["relevance"].tolist() == [0]
+    for reply, read in {
+        '{"M":0,"T":0,"O":3}': False,
+        '{"O":2, "confidence": 0.9}': False,
+        "Between 0.5 and 3": False,
+        '{"M": 3, "O": 0}': True,
+        "##final score: 0": True,
+    }.items():
+        path.write_text(json.dumps({"query": "Who?", "passage": "by Ann", "judgment": 0, "predition": reply}) + "\n")
+        if read:
+            assert read_qrels(path).table["relevance"].tolist() == [0]
+        else:
+            with pytest.raises(DataError, match="umbrela wrote 0 because it could not read the reply"):
+                read_qrels(path)
 
 
 def test_no_export_names_the_script_that_made_it():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,14 +13,24 @@ _REPLIES: Final = ("prediction", "predition")
 """The model's reply, whose name 0.0.7 misspells."""
 
 
+_SCORE: Final = re.compile(r'"(?:o|o_score|overall|overall[ _]score|final[ _]score|score)"\s*:\s*"?(\d)', re.I)
+_ALONE: Final = re.compile(r"(?<![\d.])0(?![\d.])")
+
+
+def _says_0(reply: str) -> bool:
+    """Return whether the score in a reply is 0, or, where it names none, whether a 0 stands in it."""
+    scores = _SCORE.findall(reply)
+    return scores[0] == "0" if scores else _ALONE.search(reply) is not None
+
+
 def _judged(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the judgment of a passage, with the ids that judgekit makes of texts."""
     query, passage, grade = fields["query"], fields["passage"], fields["judgment"]
     if not isinstance(query, str) or not isinstance(passage, str):
         raise ValueError("'query' and 'passage' must be texts")
     reply = str(fields.get(first_of(fields, _REPLIES) or "", grade))
-    # It grades a reply that it cannot read with 0, which it reads only where the reply says so.
-    if fields.get("result_status") == 0 or (grade == 0 and "0" not in reply):
+    # It grades a reply that it cannot read with 0; valid JSON without a blank behind the colon is one.
+    if fields.get("result_status") == 0 or (grade == 0 and not _says_0(reply)):
         raise ValueError(
             f"umbrela wrote 0 because it could not read the reply ({reply[:60]!r}): have this passage judged again, or"
             " remove the line"
