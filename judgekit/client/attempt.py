@@ -440,7 +440,7 @@ class Attempt:
         """Tell the user how replies are constrained, after a reply that came in this way."""
         client, constraint = self._client, self.request.constraint
         if constraint:
-            news = client.quirks.news(constraint, settled=client.quirks.way(constraint) == way)
+            news = client.quirks.news(constraint, way)
             if news is not None:
                 client.warnings.tell(news, news)
 

@@ -406,10 +406,15 @@ class ServerQuirks:
             self._tried[kind] = 1 + ways(constraint).index(way)
             self._faults.setdefault(kind, []).append(f"{way.name} ({fault})")
 
-    def news(self, constraint: Mapping[str, Any], *, settled: bool) -> str | None:
-        """Return a sentence on ways that failed: the first time, and once it is ``settled`` what works."""
+    def news(self, constraint: Mapping[str, Any], way: Way | None) -> str | None:
+        """Return a sentence on ways that failed: the first time, and once replies come by what is left.
+
+        ``way`` is how the constraint was stated where a reply came just now, None where it was not.
+        """
+        if not self._faults:  # nearly always, and every reply asks
+            return None
         kind, following = kind_of(constraint), self.way(constraint)
-        if not self._faults.get(kind) or (kind in self._told and not settled):
+        if not self._faults.get(kind) or (kind in self._told and following != way):
             return None
         self._told.add(kind)
         faults = self._faults.pop(kind)

@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
+from judgekit.wire.constraints import Way
+from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.programs import UNITS, Ask, Run, collect, scripted, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
@@ -130,6 +132,22 @@ def test_a_constraint_is_tried_again_once_another_parameter_is_learned(takes: st
     left_out = takes == "no constraint"
     assert ("structured_outputs" not in transport.sent[-1]) == left_out
     assert any("a list of words (refused)" in note for note in session.notes) == left_out
+
+
+def test_a_request_looks_once_for_the_way_to_state_its_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def counted(quirks: ServerQuirks, constraint: Mapping[str, Any]) -> Way | None:
+        looks.append(constraint)
+        return way(quirks, constraint)
+
+    way = ServerQuirks.way
+    monkeypatch.setattr(ServerQuirks, "way", counted)
+    transport = ScriptedTransport(lambda body: "relevant")
+    with Session(None, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, Held(Endpoint("here", "http://server.example/v1", "m"), max_tokens=5)))
+    assert len(looks) == len(transport.sent) == len(UNITS)
+    assert all("structured_outputs" in body for body in transport.sent)
 
 
 def cut_off(content: str | None = "", **message: Any) -> Any:
