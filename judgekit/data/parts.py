@@ -110,7 +110,9 @@ class DiskRun:
         assert columns is not None
         together = _Together()
         for batches in _whole_queries(columns.batches(spaced=spaced)):
-            yield together.run(self, columns.of(batches))
+            rows = columns.of(batches)
+            together.add(rows.queries.ids)
+            yield Run.of(self.name, rows, ties=self.ties)
 
     def _by_record(self) -> Iterator[Run]:
         """Yield the parts of any file."""
@@ -120,6 +122,8 @@ class DiskRun:
         ids, docs, scores = list[str](), list[str](), list[float]()
         checked = checked_rows(source, records, "score", lines)
         for query, rows in groupby(checked, key=lambda row: row[0]):
+            # Before its rows are read: one of them may repeat a document, which only one piece knows the line of.
+            together.add([query])
             lines.clear()
             for _, doc, score, line in rows:
                 lines[query, doc] = line
@@ -127,10 +131,14 @@ class DiskRun:
                 scores.append(score)
             ids += [query] * len(lines)
             if len(ids) >= _ROWS:
-                yield together.run(self, Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)))
+                yield self._of_rows(ids, docs, scores)
                 ids, docs, scores = [], [], []
         if ids:
-            yield together.run(self, Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)))
+            yield self._of_rows(ids, docs, scores)
+
+    def _of_rows(self, ids: list[str], docs: list[str], scores: list[float]) -> Run:
+        """Return a part of these rows as a run."""
+        return Run.of(self.name, Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)), ties=self.ties)
 
     @property
     def _all(self) -> _Seen:
@@ -238,17 +246,16 @@ def in_one_piece(runs: Iterable[AnyRun]) -> list[str]:
 
 
 class _Together:
-    """Makes runs of parts of a file, and notices where a query comes back."""
+    """Notices where a query comes back behind others."""
 
     def __init__(self) -> None:
         self._finished: set[str] = set()
 
-    def run(self, run: DiskRun, rows: Pairs) -> Run:
-        """Return a part as a run."""
-        if not self._finished.isdisjoint(rows.queries.ids):
+    def add(self, query_ids: Iterable[str]) -> None:
+        """Take note of the queries of further rows."""
+        if not self._finished.isdisjoint(query_ids):
             raise _Scattered
-        self._finished.update(rows.queries.ids)
-        return Run.of(run.name, rows, ties=run.ties)
+        self._finished.update(query_ids)
 
 
 def _whole_queries(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

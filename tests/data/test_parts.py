@@ -215,6 +215,21 @@ def test_a_damaged_line_is_named_as_in_one_piece(
     assert str(found.value) == str(whole.value)
 
 
+@pytest.mark.parametrize("between", [1, 20])
+@pytest.mark.parametrize("later", ["", '{"query_id": "q1", "doc_id": "d5", "score": "much"}\n'])
+def test_a_document_that_comes_again_with_its_query_is_named_with_its_lines(
+    tmp_path: Path, between: int, later: str
+) -> None:
+    line = '{{"query_id": "q{}", "doc_id": "d0", "score": 1.5}}\n'
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(map(line.format, [*range(between + 1), 0])) + later)
+    with pytest.raises(DataError, match=rf"line {between + 2}: .* \(first on line 1\)") as whole:
+        read_run(path)
+    with pytest.raises(DataError) as found:
+        DiskRun(path).whole()
+    assert str(found.value) == str(whole.value)
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("query_id,doc_id,score\n")
     with pytest.raises(DataError, match="is empty; expected a TREC run") as found:
