@@ -377,7 +377,7 @@ def build(
         say(*map(str, built.files))
 
     # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
-    missing, last = missing_of(built.labeling.table, "labels", out / builds.LABELS)
+    missing, last = missing_of(built.labeling.failed(), "labels", out / builds.LABELS)
     CommandResult(
         shown,
         record={

@@ -98,7 +98,7 @@ def label(
     if empty:
         told = f"{len(labeling):,} pairs, none of them judged by the file"
     # A script must not go on with labels that are not there, so each of these ends with exit code 1.
-    missing, last = missing_of(labeling.table, "labels", table, asked=asked.endpoint is not None)
+    missing, last = missing_of(labeling.failed(), "labels", table, asked=asked.endpoint is not None)
     if set(counts) == {Status.NOT_APPLICABLE.value}:
         missing.append(f"{labeling.name} applies to none of the pairs: {table} has the reasons")
         last.append(f"judgekit: {missing[-1]}")

@@ -34,7 +34,7 @@ from judgekit.data.columns import (
     strings,
     take,
 )
-from judgekit.data.tables import ALL, LABELS, REPLIES, Status, Table
+from judgekit.data.tables import ALL, LABELS, NO_FAILURE, REPLIES, Status, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.notebook import NotebookRepr
 
@@ -403,6 +403,11 @@ class Labeling(NotebookRepr):
         taken = gather(self.row_replies, self._sorted).to_pandas()
         rows = self._frame(self._sorted, ("query_id", "doc_id")).join(taken)
         return REPLIES.check(rows[rows["requests"].notna()].assign(labeling=self.name).reset_index(drop=True))
+
+    def failed(self) -> pd.DataFrame:
+        """Return the rows of `table` whose label was asked for and not obtained: pair, status and reason."""
+        failed = np.isin(self.row_status, [code for status, code in _CODES.items() if status not in NO_FAILURE])
+        return self._frame(self._sorted[failed[self._sorted]], ("query_id", "doc_id", "status", "reason"))
 
     def columns(self, rows: Ints, *names: str) -> list[list[Any]]:
         """Return further columns of some rows, in the order of the input; None for columns that it lacks."""

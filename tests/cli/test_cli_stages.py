@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.files import read_table
+from judgekit.data.labelings import Labeling
 from judgekit.data.tables import COMPARISON, LABELS, QUALITY, SCORES
 from tests.mock import URL
 from tests.small import EXPERIMENT, FILES, QUICK, RUNS, edited, toml
@@ -262,3 +263,14 @@ def test_measures_may_be_given_one_by_one(judgekit, folder):
         "score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3", "-m", "RR P@1", "--json", code=0
     )
     assert {row["measure"] for row in json.loads(said.out)["scores"]} == {"nDCG@3", "RR", "P@1"}
+
+
+def test_the_table_of_all_labels_is_not_made_where_few_rows_are_needed(judgekit, folder, monkeypatch):
+    """Ten million labels are written and counted in blocks: one table of them takes more memory than all else."""
+
+    def whole(self):
+        raise AssertionError("the whole table is made")
+
+    monkeypatch.setattr(Labeling, "table", property(whole))
+    judgekit("label", "containment", *DATA, "--depth", 3, "--out", "found.qrels", code=0)
+    assert len(read_table(LABELS, folder / "found.qrels.parquet")) == 18

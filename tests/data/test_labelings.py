@@ -185,3 +185,17 @@ def test_labels_that_were_kept_on_disk_make_the_same_table_and_file(tmp_path: Pa
     rows = np.array([3, 0, 1])
     assert labeling.columns(rows, "page_id", "raw", "other") == whole.columns(rows, "page_id", "raw", "other")
     assert (labeling.row_docs.equals(whole.row_docs), labeling.row_queries) == (True, whole.row_queries)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["q1", "q2"]), st.sampled_from("abcdef"), st.sampled_from(list(Status))),
+        unique_by=lambda row: row[:2],
+    )
+)
+def test_labels_that_failed_are_those_of_the_table(rows: list[tuple[str, str, Status]]) -> None:
+    made = table(*((q, d, 1.0 if status is Status.OK else None, status.value) for q, d, status in rows))
+    labeling = Labeling("l", Scale("binary"), made.assign(reason=[f"because of {d}" for _, d, _ in rows]))
+    whole = labeling.table[["query_id", "doc_id", "status", "reason"]]
+    failed = whole[~whole["status"].isin(["ok", "not_applicable", "unasked"])]
+    assert labeling.failed().to_csv(index=False) == failed.to_csv(index=False)
