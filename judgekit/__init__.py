@@ -96,11 +96,11 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        # Kept from the first use on: the look-up would else run at each mention in a loop.
+        # Kept after the first use; otherwise a loop would repeat the look-up.
         return globals().setdefault(name, getattr(import_module(f"judgekit.{_HOMES[name]}"), name))
-    # Names with an underscore are asked for by tools such as IPython, and must not load all plug-ins.
+    # Tools such as IPython ask for names with an underscore, which must not load all plug-ins.
     if name == "__all__" or (not name.startswith("_") and find_spec(f"judgekit.{name}") is None):
-        # Not for the name of a module, which is being imported.
+        # Not for the name of a module that is being imported.
         homes: dict[str, str] = import_module("judgekit.registry").register.load().homes
         if name == "__all__":
             return sorted({*_HOMES, *homes})

@@ -1,4 +1,4 @@
-"""The outcome: what queries are answered end to end, by our prompt or elsewhere, and how good the answers are."""
+"""The outcome: the answers to queries, by our prompt or from elsewhere, and their quality."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def read_ratings_of(
 ) -> NotedTable | None:
     """Read ratings of answers about the collection's runs, from files of their own and beside imported answers.
 
-    The notes say what is to be known of the files; None where nothing is rated.
+    The notes tell what to know about the files. Return None if nothing is rated.
 
     Args:
-        files: of ratings.
-        collection: queries and runs; the experiment may take some of the queries only.
-        depths: of the answers.
-        model: that answered, where the file does not say.
-        outcome: the outcome as declared: its scale, and the column of imported answers that holds it.
-        imported: files of answers, each with its run where the rows do not say: ratings are columns of `RATED`.
-        queries: ids of all questions: a rating of another one is an error.
+        files: files of ratings.
+        collection: queries and runs; the experiment may use only some of the queries.
+        depths: the depths of the answers.
+        model: the answering model, if the file does not name it.
+        outcome: the declared outcome: its scale, and its column in imported answers.
+        imported: files of answers, with their run if the rows do not name it; ratings are columns of `RATED`.
+        queries: the ids of all questions; a rating of any other is an error.
     """
     tables: list[tuple[Path, pd.DataFrame]] = []
     notes: list[str] = []
@@ -84,7 +84,7 @@ def read_ratings_of(
     for file, table in tables:
         _check_rated(table, file, questions, runs)
     ratings = pd.concat([completed(table, runs, depths) for _, table in tables], ignore_index=True)
-    # Two votes on one answer are two users' only where a column says whose they are.
+    # Two votes on an answer only belong to two users if a column says so.
     if outcome is None or not outcome.several:
         names = ("run", "depth", "model", "query_id", "metric", "mode", *SAMPLES)
         keys = [key for key in names if key in ratings.columns]
@@ -102,7 +102,7 @@ def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set
     for column, known, what in (("query_id", questions, "question"), ("run", {*runs, ALL}, "run")):
         if column not in table.columns:
             continue
-        # A rating that joins nothing would be dropped unnoticed, and the decision would rest on the others.
+        # A rating without an answer would be dropped silently, and the decision would rest on the others.
         unknown = table[~table[column].isin(known)]
         if len(unknown):
             name = unknown[column].iloc[0]
@@ -112,10 +112,10 @@ def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set
 
 @dataclass(frozen=True)
 class Answering:
-    """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated.
+    """The way of answering queries, by our prompt or elsewhere, and of rating the answers.
 
-    ``mode`` names one of several ways that are compared (the quality table's column); "" where there is one. With
-    ``samples`` each list is answered so many times, and the quality table has a row for each.
+    ``mode`` names one of several modes to compare (the quality table's column), or "" for a single one. With
+    ``samples`` each list is answered that many times, and the quality table has a row for each.
     """
 
     answerer: Answerer | Imported
@@ -125,14 +125,14 @@ class Answering:
 
     @property
     def model(self) -> str:
-        """Who answers, as the quality table names it."""
+        """The answering model, as named in the quality table."""
         if isinstance(self.answerer, Imported):
             return self.answerer.model
         return self.answerer.endpoint.model
 
     @property
     def answerers(self) -> list[Answerer]:
-        """What answers, once for each sample; nothing where answers are imported."""
+        """The answerers, one per sample; none if answers are imported."""
         if isinstance(self.answerer, Imported):
             return []
         if self.samples == 1:
@@ -146,20 +146,20 @@ class Answering:
 
     @property
     def needs_docs(self) -> bool:
-        """Whether a metric looks at the documents that an answer was made from."""
+        """Whether a metric uses the documents behind an answer."""
         return any(metric.needs_docs for metric in self.metrics)
 
 
 @dataclass(frozen=True)
 class _AnswerAndRatings:
-    """An answer and its ratings by LLMs as one program: what is asked for a rating depends on the answer."""
+    """An answer and its ratings by LLMs as one program, since requests for ratings depend on the answer."""
 
     answerer: Answerer
     answering: Answering
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave for the answer, then for each rating."""
-        # All replies are one list: those of the answer first, then rating by rating.
+        # The replies are one list: first the answer's, then those of each rating.
         wave, count = play(self.answerer, unit, replies)
         if wave:
             return wave
@@ -172,9 +172,9 @@ class _AnswerAndRatings:
         return []
 
     def most(self, unit: Unit, /) -> int | None:
-        """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
+        """Return the largest number of requests for a unit; None if the answerer or a metric does not tell."""
         total = most_requests(self.answerer, unit)
-        # How many requests a rating takes does not depend on what the answer will say.
+        # A rating's number of requests does not depend on the answer.
         to_come = Answered(unit.query, Answer(""))
         for metric in self.answering.llm_metrics:
             ratings = metric.most(to_come)
@@ -184,7 +184,7 @@ class _AnswerAndRatings:
         return total
 
     def read(self, unit: Unit, replies: Sequence[Outcome]) -> None:
-        """Read all replies, those to the ratings too."""
+        """Read all replies, including those of ratings."""
         _, count = play(self.answerer, unit, replies)
         answered = self.answered(unit, replies[:count])
         for metric in self.answering.llm_metrics:
@@ -193,14 +193,14 @@ class _AnswerAndRatings:
             count += further
 
     def answered(self, unit: Unit, replies: Sequence[Outcome]) -> Answered:
-        """Return the answer that metrics rate, once all replies to the question are there."""
+        """Return the answer to rate, if all replies to the question are there."""
         return Answered(unit.query, self.answerer.answer(unit, replies), unit.docs if self.answering.needs_docs else ())
 
 
 def answers_asked(
     answering: Answering, collection: Collection | None, depths: Sequence[int], closed_book: bool = True
 ) -> Iterator[StageUnit]:
-    """Yield what is asked for answers and their ratings: each list that is answered, or each imported answer."""
+    """Yield the units for answers and ratings: each list to answer from, or each imported answer."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
         given = _with_docs(answerer, answering, collection).given
@@ -241,7 +241,7 @@ def build_answerings(
     answerings: list[Answering] = []
     for mode in modes or ["together"]:
         answerer = make_answerer(answers_by, prompt, resources, mode=mode, context_tokens=context_tokens)
-        # Two columns of one name could not be told apart in any table.
+        # Columns with the same name could not be distinguished.
         if any(mode == other.mode for other in answerings):
             raise UsageError(f"modes names {mode!r} twice")
         answerings.append(Answering(answerer, built, mode if modes else "", samples))
@@ -259,7 +259,7 @@ def import_answers(
     answered_by: str | None = None,
     limited: bool = False,
 ) -> list[Answering]:
-    """Read what an application answered, by model, each with the metrics that rate it; see `read_answers`."""
+    """Read an application's answers by model, with the metrics to rate them; see `read_answers`."""
     named = {run.name: run for run in runs}
     built = tuple(answer_metric(name, resources) for name in metrics)
     answerings = []
@@ -281,10 +281,10 @@ def passages_of(
     runs: Sequence[Run],
     cache: str | Path | None,
 ) -> Collection | None:
-    """Return the collection from which imported answers were made; None where no metric looks at their passages.
+    """Return the collection behind imported answers; None if no metric uses their passages.
 
     Raises:
-        UsageError: a metric looks at passages, and what is given does not say which an answer was made from.
+        UsageError: a metric uses passages, but those behind the answers are unknown.
     """
     looking = [metric.name for metric in answerings[0].metrics if metric.needs_docs]
     if not looking:
@@ -320,14 +320,14 @@ def check_references(queries: Queries, answering: Answering) -> None:
 
 
 _List = tuple[str, tuple[str, ...]]
-"""What an answer is made from: a query's id, and ids of documents in their order."""
+"""The input of an answer: a query's id, and the ids of documents in order."""
 
 
 def answer_units(
     collection: Collection, depths: Sequence[int], closed_book: bool = True
 ) -> dict[_List, list[tuple[str, int]]]:
-    """Return what has to be answered, each list with the runs and the depths that it stands for."""
-    # Runs whose top documents are the same share a list, which is asked once and counts for each of them.
+    """Return the lists to answer from, with the runs and depths of each."""
+    # Runs with the same top documents share a list, which is answered once and counts for each.
     lists: dict[_List, list[tuple[str, int]]] = {}
     for query_id in collection.queries:
         if closed_book:
@@ -345,17 +345,17 @@ def _units_to_answer(collection: Collection, lists: Iterable[_List]) -> Iterator
 
 
 def answer_stage(model: str = "", mode: str = "") -> str:
-    """Return the name of the stage that answers, with the model and the mode where there are several."""
+    """Return the name of the answering stage, with the model and the mode if there are several."""
     return " ".join(filter(None, ("answer", model, mode and f"({mode})")))
 
 
 def rating_stage(stage: str, metric: AnswerMetric) -> str:
-    """Return the name of the stage in which an LLM rates the answers of a stage."""
+    """Return the name of the stage in which an LLM rates a stage's answers."""
     return f"rate {metric.name}{stage.removeprefix('answer')}"
 
 
 def stage_at_depth(stage: str, depth: int) -> str:
-    """Return the name under which the requests of a stage about answers from the top ``depth`` are counted."""
+    """Return the name under which a stage's requests about answers from the top ``depth`` count."""
     return f"{stage}, top {depth}"
 
 
@@ -368,7 +368,7 @@ async def answer_runs(
     closed_book: bool = True,
     stage: str = "answer",
 ) -> pd.DataFrame:
-    """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are."""
+    """Answer every query from the top k documents of every run, for every depth k, and rate the answers."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
         given_answers = _with_docs(answerer, answering, collection).given
@@ -385,17 +385,17 @@ async def answer_runs(
         occurrences = [Occurrence(run, depth, *of, sampled.sample) for run, depth in places]
         program = _AnswerAndRatings(sampled, answering)
         given.setdefault(program.answered(unit, outcomes), []).extend(occurrences)
-        # The decision is about one depth, and its price must not hold what other depths took.
+        # The decision is about one depth, so its price must not include other depths.
         for depth in {depth for _, depth in places}:
             session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
-        if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
+        if any(map(where, unit.docs)):  # runs with different chunks are compared by their own costs
             for run, depth in places:
                 session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
     return QUALITY.check(await _rated(answering, given, session, stage))
 
 
 def _with_docs(imported: Imported, answering: Answering, collection: Collection | None) -> Imported:
-    """Return imported answers; with the documents that they were made from, where a metric looks at them."""
+    """Return imported answers, with the documents behind them if a metric uses these."""
     if collection is None or not answering.needs_docs:
         return imported
     runs = {run.name: run for run in collection.runs}
@@ -421,7 +421,7 @@ async def answer_modes(
     *,
     closed_book: bool,
 ) -> pd.DataFrame:
-    """Return what `answer_runs` does, all modes below each other; without a collection, rate imported answers."""
+    """Return the result of `answer_runs` for all modes, concatenated; without a collection, rate imported answers."""
     tables = []
     for answering in modes:
         stage = answer_stage(mode=answering.mode)
@@ -433,7 +433,7 @@ async def answer_modes(
     table = pd.concat(tables, ignore_index=True)
     if collection is not None:
         return table
-    # Without the columns run and depth where the table of answers had none.
+    # Without the columns run and depth, if the table of answers had none.
     for column in ("run", "depth"):
         if len(table) and table[column].isna().all():
             table = table.drop(columns=column)
@@ -441,7 +441,7 @@ async def answer_modes(
 
 
 def answers_made(ways: Sequence[Answering], session: Session, depths: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Return by model how its answers came about (`judgekit.labelers.made`), what they took by depth among it."""
+    """Return the origin of each model's answers (`judgekit.labelers.made`), with their costs by depth."""
     made: dict[str, dict[str, Any]] = {}
     for way in ways:
         record: dict[str, Any] = {"model": way.model, "endpoint": None, "prompt": "", "costs": {}}
@@ -464,7 +464,7 @@ async def _rated(
     if answering.mode:
         extra["mode"] = answering.mode
     if isinstance(imported, Imported) and imported.contexts is None:
-        # Nobody could hold the passages against a run, so the table says that none was checked.
+        # The passages could not be compared with a run, so the table says that they were not checked.
         extra["contexts"] = UNCHECKED
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
@@ -496,13 +496,13 @@ async def _rated(
                 )
     if not rows:
         return QUALITY.empty()
-    # Replies come in another order each time, and a table must not.
+    # Replies come in any order, but a table needs a fixed one.
     order = ["run", "depth", "query_id", "metric", *({"sample"} & extra.keys())]
     return pd.DataFrame(rows).sort_values(order, ignore_index=True)
 
 
 def _note_published(metric: AnswerMetric, given: Mapping[Answered, Sequence[Occurrence]], session: Session) -> None:
-    """Say of how many answers the published scripts' variant of a metric gives another value."""
+    """Note how many answers have another value by the published scripts' variant of a metric."""
     # For 0.4 only: until 0.3 the published scripts' rule was the default.
     published = metric.published
     if published is None:
@@ -519,7 +519,7 @@ def _note_published(metric: AnswerMetric, given: Mapping[Answered, Sequence[Occu
 async def _scored(
     metric: AnswerMetric, given: Mapping[Answered, Sequence[Occurrence]], session: Session, stage: str
 ) -> AsyncIterator[tuple[Answered, Score]]:
-    """Yield each answer with its score by a metric, and count what an LLM takes for it."""
+    """Yield each answer with its score by a metric, and count an LLM's cost for it."""
     if metric.endpoint is None:
         for answered in given:
             yield answered, metric.read(answered, [])

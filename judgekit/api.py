@@ -1,4 +1,4 @@
-"""What notebooks and programs call: label, answer, score and agree.
+"""The functions for notebooks and programs: label, answer, score and agree.
 
 They are synchronous, also under a running event loop, and take whatever people hold (see `judgekit.data.frames`).
 """
@@ -155,9 +155,9 @@ def answer(
         passages_of,
     )
 
-    # One number is what most people have, and a list of one looks like a riddle in a notebook.
+    # Most people have one number, for which a list looks odd in a notebook.
     named_depths = {depths} if isinstance(depths, int) else set(depths)
-    # 0 is the control, without documents; it is no depth of a list.
+    # 0 is the control without documents, not the depth of a list.
     wanted = sorted(named_depths - {0})
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     collection = None
@@ -238,7 +238,7 @@ def score(
     from judgekit.metrics import evaluate, peer, read_measures, suited
 
     other = None if like is None else peer(like)
-    # Where documents stand on their pages is looked up for whole runs.
+    # Documents' places on pages are looked up for whole runs.
     read = noted_lists(runs, drop_self=drop_self or (other is not None and other.drop_self), whole=docs is not None)
     ranked = read.runs
     if other is not None:
@@ -267,7 +267,7 @@ def score(
     for run in ranked:
         notes += own_documents(run, made)
     notes += lacking
-    # What was noticed while reading comes first: it may be why the numbers look odd.
+    # Notes on reading come first, since they may explain odd numbers.
     evaluation.warnings[:0] = [*notes, *in_one_piece(ranked)]
     return evaluation
 
@@ -303,7 +303,7 @@ def agree(
     found = as_labelings(labelings, scales)
     if len(found) < 2:
         raise UsageError("agreement needs two or more labelings")
-    # One file's grades may end at 2 where another's end at 3: it is the same scale, whose best nobody gave.
+    # One file's grades may end at 2 and another's at 3: it is the same scale, whose best grade one of them never gave.
     undeclared = [labeling for labeling in found if not labeling.declared]
     if undeclared:
         common = max((labeling.scale for labeling in undeclared), key=lambda scale: float(scale.high))

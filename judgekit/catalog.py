@@ -1,8 +1,8 @@
 """Classes whose fields are the options of their spelling: judgekit's own and those that users add, found by name.
 
-Each is a frozen dataclass. ``judge(prompt=graded)`` is ``Judge(prompt="graded")``: its name is the class's
-``kind``, and options at their defaults are left out. What a class is stands in its docstring, see `about`. A `Catalog`
-finds those of one base: judgekit's own, those that plug-ins register, and those in a user's file.
+Each is a frozen dataclass. ``judge(prompt=graded)`` is ``Judge(prompt="graded")``: its name is the class's ``kind``,
+and options at their defaults are left out. The docstring describes the class, see `about`. A `Catalog` finds those of
+one base: judgekit's own, those that plug-ins register, and those in a user's file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a class is, for lists.
+    """The description of a class, for lists.
 
     Attributes:
-        does: what it says, in a phrase.
-        scale: on which scale.
-        needs: what it needs and sees: references, which LLM, people.
-        cost: what it costs per pair or per answer.
-        options: what each option of its spelling is.
+        does: what it does, in a phrase.
+        scale: its scale.
+        needs: its requirements: references, which LLM, people.
+        cost: its cost per pair or answer.
+        options: the options of its spelling.
     """
 
     does: str
@@ -45,7 +45,7 @@ class About:
 
 
 def about(kind: type) -> About:
-    """Return what a class says of itself."""
+    """Return a class's description."""
     said: dict[str, str] = {}
     told = attributes(kind)
     for base in kind.__mro__[-2::-1]:
@@ -75,15 +75,15 @@ _options: Callable[[type], dict[str, Setting]] = cache(_found_options)
 class Spelled:
     """A frozen dataclass whose fields are the options of its spelling.
 
-    Fields are of the type bool, int, float, str or a Literal of texts, or None, which stands for not given. What is
-    made from them is not a field: a `functools.cached_property`, which may ask for `context`.
+    Fields are bool, int, float, str or a Literal of texts, or None for not given. Values derived from them are not
+    fields but a `functools.cached_property`, which may use `context`.
     """
 
     kind: ClassVar[str]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if "kind" not in vars(cls):  # else it would be spelled like the class that it is made from
+        if "kind" not in vars(cls):  # otherwise it would be spelled like its base class
             cls.kind = cls.__name__.lower()
         if isinstance(vars(cls).get("scale"), str):
             cls.scale = Scale.parse(cls.scale)  # type: ignore[attr-defined]  # of labelers and metrics
@@ -99,7 +99,7 @@ class Spelled:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
     def options(self) -> dict[str, Value]:
-        """Return the options that are not at their defaults."""
+        """Return the options with other values than their defaults."""
         given: dict[str, Value] = {}
         for name, option in _options(type(self)).items():
             value = getattr(self, option.field)
@@ -113,7 +113,7 @@ class Spelled:
         return Spec(self.kind, tuple(self.options().items()))
 
     def bound(self, context: Context | None) -> Self:
-        """Return it ready for use: options checked, files read, endpoints and prompts looked up.
+        """Return it ready for use, with options checked, files read, endpoints and prompts looked up.
 
         Raises:
             ConfigError, DataError, UsageError: something is wrong with an option or with what it names.
@@ -121,7 +121,7 @@ class Spelled:
         given = Spec(self.kind, tuple(Spelled.options(self).items()))
         known = _options(type(self))
         values = {one.field: one.read(getattr(self, one.field), f"{given}: {name}") for name, one in known.items()}
-        # A copy: what a notebook holds may be bound to another folder next.
+        # A copy, since a notebook's object may be bound to another folder next.
         made = replace(self, **values)
         if context is not None or "context" in vars(self):
             object.__setattr__(made, "context", self.context if context is None else context)
@@ -139,9 +139,9 @@ class Catalog(Generic[P]):
     """The classes of one base, by their kinds.
 
     Args:
-        base: the class that they are made from.
-        what: what they are called in messages.
-        home: judgekit's own: a module, or a package of modules.
+        base: their base class.
+        what: their name in messages.
+        home: the module or package of judgekit's own.
     """
 
     def __init__(self, base: type[P], what: str, home: str) -> None:
@@ -158,18 +158,18 @@ class Catalog(Generic[P]):
         return found
 
     def catalog(self) -> dict[str, About]:
-        """Return what each known class is, by its kind."""
+        """Return the description of each known class, by its kind."""
         return {name: about(kind) for name, kind in sorted(self.kinds().items())}
 
     def in_file(self, spelling: str) -> About:
-        """Return what the class of a ``FILE.py:CLASS`` is."""
+        """Return the description of the class of a ``FILE.py:CLASS``."""
         file, name = split_file(spelling)
         if file is None:
             raise UsageError(f"{spelling}: name a file and its class, mine.py:Mine")
         return about(self._in_file(file, name, None))
 
     def build(self, given: P | Spec | str, context: Context | None) -> P:
-        """Return what a spelling stands for, or what was built by hand, ready for use."""
+        """Return the object of a spelling, or one built by hand, ready for use."""
         if isinstance(given, self._base):
             return given.bound(context)
         file = None
@@ -182,7 +182,7 @@ class Catalog(Generic[P]):
         if spec.cutoff is not None:
             raise UsageError(f"{spec}: this {self._what} has no cutoff")
         kind = self._named(spec.name) if file is None else self._in_file(file, spec.name, context)
-        _options(kind)  # a class that is no dataclass is told so
+        _options(kind)  # refuse a class that is not a dataclass
         values = read_options(kind, spec)
         with user_code(lambda: str(spec), inspect.getsourcefile(kind) or ""):
             made = kind(**values)
@@ -201,7 +201,7 @@ class Catalog(Generic[P]):
         mine = self._of(module)
         if name not in mine:
             raise UsageError(f"{file}: {not_among(self._what, name, mine)}")
-        # Tables name labelings by their spelling: two classes of one kind could not be told apart.
+        # Tables name labelings by spelling, so two classes of one kind could not be distinguished.
         if mine[name].kind in self._built_in():
             raise UsageError(f"{file}: the {self._what} {name} has the kind of a built-in one, {mine[name].kind!r}")
         return mine[name]
@@ -214,7 +214,7 @@ class Catalog(Generic[P]):
         return {kind.kind: kind for kind in found.values()}
 
     def _of(self, module: types.ModuleType) -> dict[str, type[P]]:
-        """Return the classes that a module defines, by their names; those with an underscore are for others to use."""
+        """Return the classes defined in a module, by name, without those with an underscore, which are bases."""
         found = {}
         for name, kind in vars(module).items():
             if not name.startswith("_") and self._fits(kind) and kind.__module__ == module.__name__:

@@ -18,21 +18,22 @@ from judgekit.data.runs import Run, pool
 from judgekit.errors import UsageError
 
 _LOOKED_AT: Final = 200
-"""Queries whose pooled passages are looked at before anything is labelled."""
+"""The number of queries whose pooled passages are checked before labelling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How much there is to label and to answer, at the depth of the primary measure.
+    """The amount to label and to answer, at the depth of the primary measure.
 
     Attributes:
-        queries: that were labelled.
-        pairs: (query, doc) of them within the depth; ``pooled`` within the depth of the pool, which the costs are of.
+        queries: number of labelled queries.
+        pairs: number of their (query, doc) pairs within the depth; ``pooled`` within the depth of the pool, to which
+            costs refer.
         pooled: see above.
-        at_hand: queries that there are, labelled or not.
-        labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
-            the others. Empty with one run.
-        lists: different lists of documents that were answered from; 0 where that is not known.
+        at_hand: number of all queries, labelled or not.
+        labels_again, answers_again: by run, the number of labels and answers that only it needs, in addition to the
+            others. Empty with one run.
+        lists: number of different lists of documents behind answers; 0 if unknown.
     """
 
     queries: int
@@ -106,12 +107,12 @@ class Collection:
                 "docs is missing: only retrievers given as runs bring their documents (a function of a question, or an"
                 " object of LangChain, LlamaIndex or Haystack, not its class)"
             )
-        # Cut first: what lies below the pool need not be in the collection.
+        # Cut first, since documents below the pool need not be in the collection.
         read = noted_runs(runs, depth, drop_self=drop_self)
         given, notes = read.runs, [*read.notes]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)
-        # One file under two names would pass for two retrievers that are equally good.
+        # One file under two names would look like two equally good retrievers.
         for first, second in twins(given):
             notes.append(f"runs {first!r} and {second!r} hold the same lists: leave out one of them")
         kept = []
@@ -122,7 +123,7 @@ class Collection:
             if further:
                 notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
         whole = cls(questions, documents, tuple(kept), depth, fields, at_hand=len(questions))
-        # The first ones are enough: a column that was not found leaves all passages without text.
+        # The first ones suffice: if a column was not found, no passage has a text.
         looked_at: set[str] = set()
         for _, doc_ids in islice(whole.pooled(), _LOOKED_AT):
             looked_at.update(doc_ids)
@@ -147,7 +148,7 @@ class Collection:
         return dict(self.pooled())
 
     def pooled(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the pairs query by query; `pairs` itself takes a hundred bytes a pair."""
+        """Yield the pairs query by query; `pairs` itself takes a hundred bytes per pair."""
         return pool(self.runs, self.queries, self.depth)
 
     @property
@@ -157,7 +158,7 @@ class Collection:
 
 
 def lacking(collection: Collection) -> Iterator[str]:
-    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
+    """Yield a sentence for every run without documents for some queries, since this lowers its scores."""
     for run in collection.runs:
         if n := len(set(collection.queries) - set(run.query_ids)):
             yield (
@@ -167,9 +168,9 @@ def lacking(collection: Collection) -> Iterator[str]:
 
 
 def pool_size(collection: Collection, depth: int | None, questions: Mapping[str, str] | None = None) -> Pool:
-    """Return how much there is to label and to answer from the top ``depth``, and what one further run would add.
+    """Return the amount to label and to answer from the top ``depth``, and what another run would add.
 
-    ``questions`` says which queries are one question, by query id: what they share is asked once.
+    ``questions`` holds the question of each query id; shared requests count once.
     """
     question = dict(zip(collection.queries, collection.queries, strict=True)) if questions is None else questions
     depth = depth or collection.depth
@@ -185,5 +186,5 @@ def pool_size(collection: Collection, depth: int | None, questions: Mapping[str,
 
 
 def distinct_pairs(collection: Collection, questions: Mapping[str, str]) -> int:
-    """Return how many pooled (question, doc) there are; ``questions`` says by query id which question it asks."""
+    """Return the number of pooled (question, doc) pairs; ``questions`` holds the question of each query id."""
     return len({(questions[query_id], doc_id) for query_id, doc_ids in collection.pooled() for doc_id in doc_ids})

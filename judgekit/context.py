@@ -1,4 +1,4 @@
-"""What labelers and answer metrics may ask for while they are built: endpoints, files, documents."""
+"""Resources for labelers and answer metrics while they are built: endpoints, files, documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Context:
         """Return the endpoint of that name, or the only LLM if ``name`` is None; the only reranker if it ``scores``."""
         if name is None:
             fit = [one for one in self.endpoints.values() if one.scores == scores and not one.application]
-            # What is of another kind is told so by whoever asks for it.
+            # The caller refuses endpoints of another kind.
             fit = fit or list(self.endpoints.values())
             if len(fit) == 1:
                 return fit[0]
@@ -47,14 +47,14 @@ class Context:
 
     def path(self, text: str) -> Path:
         """Return a file's path; relative paths start at ``base``."""
-        # A prompt or a file of labels is an input like any other, and the manifest lists it.
+        # A prompt or a file of labels is an input like any other, so the manifest lists it.
         path = resolved(text, self.base)
         note_read(path)
         return path
 
 
 def context_of(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None = None) -> Context:
-    """Return what classes may ask for, of what a caller of the API gives."""
+    """Return the resources for classes, from the arguments of an API call."""
     given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
     odd = next((one for one in given if not isinstance(one, Endpoint)), None)
     if odd is not None:

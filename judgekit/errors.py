@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 DISTRIBUTION: Final = "judgekit-qrels"
-"""What package installers call judgekit; `judgekit` alone is another project."""
+"""The name for package installers; `judgekit` alone is another project."""
 
 
 class JudgekitError(Exception):
@@ -92,20 +92,20 @@ class StoreError(StoppedError):
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the candidate nearest to ``word``, else ``""``."""
     names = sorted(candidates)
-    # A column named "text " looks right in every editor: the blank has to be pointed out.
+    # A column named "text " looks right in every editor, so the blank must be pointed out.
     if blank := next((name for name in names if name != word == name.strip()), None):
         return f" {blank!r} has blanks around it: write {word!r}."
     folded = {name.casefold(): name for name in names}
-    # Without case: whoever writes `ndcg` or `Judge` means what there is.
+    # Ignoring case: `ndcg` or `Judge` mean the existing names.
     for close in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6):
         return f" Did you mean {folded[close]!r}?"
     return ""
 
 
 def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), note: str = "") -> str:
-    """Return the message that a name is not known, with those that are."""
+    """Return the message for an unknown name, with the known ones."""
     known = list(known)
-    # The whole list, however long: the word that was meant is in it.
+    # The whole list, however long, since the intended word is in it.
     choice = f"choose from {', '.join(known)}" if known else "none are defined"
     return f"unknown {what} {name!r}: {choice}{note}.{nearest(name, [*known, *also])}"
 
@@ -119,8 +119,8 @@ _MUST: Final = re.compile(r"^(?:Input|String|List|Tuple|Dictionary|Set|Value) sh
 
 
 def in_our_words(message: str) -> str:
-    """Return what pydantic says of a value without its own terms: "must be …" for "Input should be …"."""
+    """Return pydantic's message about a value in plain terms: "must be …" for "Input should be …"."""
     said = message.removeprefix("Value error, ").replace(" after validation", "")
     must = _MUST.sub("must ", said, count=1)
-    # The name of a thing that is all capitals stays: "URL scheme".
+    # Names in capitals stay: "URL scheme".
     return must if must[1:2].isupper() else must[:1].lower() + must[1:]

@@ -1,4 +1,4 @@
-"""What a labeler, an answer metric, a form of data or a step of your own needs beside `judgekit` itself.
+"""Names for your own labeler, answer metric, form of data or step, beside `judgekit` itself.
 
     from judgekit.extend import Failure, Label, chat
 
@@ -76,7 +76,7 @@ _HOMES: Final = {
     for name in names.split()
 }
 _ELSEWHERE: Final = {"Response": "Outcome"}
-"""Names that are others at home."""
+"""Names that differ in their modules."""
 
 __all__ = [  # imported on first use
     "Answer",

@@ -1,4 +1,4 @@
-"""Python's search for garbage, which finds little in what judgekit makes: many objects, hardly ever in cycles."""
+"""Python's garbage collection, which finds little here: judgekit makes many objects, but hardly any cycles."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from typing import Final
 
 OBJECTS: Final = 20_000
-"""Objects made and not yet gone before garbage is looked for: as many as some hundred requests have."""
+"""The number of new objects before a collection: those of some hundred requests."""
 
 _lock: Final = threading.Lock()
 _before: Final[list[tuple[int, int, int]]] = []
-"""The settings that each of those who are at work found; the first of them are the program's own."""
+"""The settings found by each active block; the first ones are the program's own."""
 
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Look for garbage seldom inside of the block; after the last of several blocks, in any threads, as before.
+    """Collect garbage rarely inside the block; after the last of several blocks, in any threads, as before.
 
-    Labelling a collection on disk takes a quarter less time. Settings that are more generous already are left alone.
+    Labelling a collection on disk takes a quarter less time. More generous settings stay.
     """
     with _lock:
         found = gc.get_threshold()
@@ -31,7 +31,7 @@ def collected_seldom() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            # Whoever ends last comes to what the first one found, whichever of them that is.
+            # The last block to end restores the settings found by the first.
             found = _before.pop()
             if not _before:
                 gc.set_threshold(*found)

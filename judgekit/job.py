@@ -1,6 +1,6 @@
-"""A job: what a command asks and what it makes of the replies, once everything is read and checked.
+"""A job: a command's requests and their evaluation, with everything read and checked.
 
-What commands that ask have in common is here: a job is counted, cut into parts that are answered elsewhere, or run.
+It can be counted, split into parts to be answered elsewhere, or run.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Asks = Mapping[str, Callable[[], Iterator[StageUnit]]]
-"""What models are asked, by the name of the stage: functions that yield programs and their units."""
+"""The requests to models by stage: functions that yield programs and their units."""
 
 
 @dataclass(frozen=True)
 class Job(Generic[T]):
-    """Everything that a command does, read and checked; nothing has been sent or written.
+    """A command with everything read and checked; nothing was sent or written.
 
     Attributes:
-        asks: what it asks.
-        do: asks the session, writes the files, and returns what came of it.
-        asking: up to what cost, at which prices, and where replies are kept.
-        files: what it writes.
-        notes: what a reader has to know before anything is asked.
-        about_plan: what a reader has to know of the number of requests.
+        asks: its requests.
+        do: asks the session, writes the files, and returns the result.
+        asking: the budget, the prices, and where replies are kept.
+        files: the files that it writes.
+        notes: sentences that a reader should know before anything is asked.
+        about_plan: sentences about the number of requests.
     """
 
     asks: Asks
@@ -80,7 +80,7 @@ class Job(Generic[T]):
         return replace(self, asking=asking).answered_part(number, of)
 
     def answered_part(self, number: int, of: int) -> dict[str, Usage]:
-        """Have a part answered as `part` does, where the budget is that of the part alone."""
+        """Have a part answered like `part`, with a budget for the part alone."""
         from judgekit.client.waves import planned
 
         def units() -> Iterator[StageUnit]:
@@ -134,7 +134,7 @@ class Job(Generic[T]):
         return closing(Store(path))
 
     def _submitted_to(self, store: Store) -> list[Endpoint]:
-        """Return the endpoints that it asks and that work on batches."""
+        """Return its endpoints with a batch service."""
         from judgekit.client.batch.service import working_on
         from judgekit.client.waves import wanted
 
@@ -142,7 +142,7 @@ class Job(Generic[T]):
         return working_on(store, (request.endpoint for request in requests))
 
     def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Job[T]:
-        """Return the job that writes its result, too, into files of which the command says where they lie."""
+        """Return the job that also writes its result, into files whose paths the command prints."""
         from judgekit.data.manifest import mismatches
 
         async def do(session: Session, files: ResultFiles) -> T:
@@ -157,7 +157,7 @@ class Job(Generic[T]):
 
     def run(self) -> T:
         """Do it; works under a running event loop (a notebook) too."""
-        # Before anything is paid for: a folder that may not be written would end the job at its end.
+        # Before paying: a read-only folder would make the job fail at the end.
         self.files.check()
         forget_unread(everything(self.asks), self.asking)
         return with_session(lambda session: self.do(session, self.files), self.asking)
@@ -165,7 +165,7 @@ class Job(Generic[T]):
 
 @dataclass(frozen=True)
 class Settled(Job[T]):
-    """A job that asks nobody and is done: it opens no store, and writes its result if it is to be written."""
+    """A finished job without requests: it opens no store, and writes its result if wanted."""
 
     result: T | None = None
     write: Callable[[T, ResultFiles], None] | None = None
@@ -180,11 +180,11 @@ class Settled(Job[T]):
         return cls({}, do, result=result)
 
     def writing(self, files: ResultFiles, write: Callable[[T, ResultFiles], None]) -> Settled[T]:
-        """Return the job that writes its result, too."""
+        """Return the job that also writes its result."""
         return replace(self, files=files, write=write)
 
     def run(self) -> T:
-        """Return the result, written where that is wanted."""
+        """Return the result, written if wanted."""
         result = cast(T, self.result)
         if self.write is not None:
             self.files.check()
@@ -207,10 +207,10 @@ class JobFunction(Protocol[P, T]):
 
 
 def job(read: Callable[P, Job[T]]) -> JobFunction[P, T]:
-    """Make a function that does a job of one that reads, checks and returns it."""
+    """Turn a function that reads, checks and returns a job into one that does it."""
 
     def made(*args: P.args, **options: P.kwargs) -> Job[T]:
-        # What is read later, such as recorded replies, is no input of the results.
+        # Files read later, such as recorded replies, are not inputs of the results.
         with recording_inputs() as noted:
             prepared = read(*args, **options)
             return replace(prepared, files=replace(prepared.files, read=tuple(noted)))
@@ -222,7 +222,7 @@ def job(read: Callable[P, Job[T]]) -> JobFunction[P, T]:
     def plan(*args: P.args, **options: P.kwargs) -> dict[str, Plan]:
         return made(*args, **options).plan()
 
-    # Readers of the signature (help, Sphinx, notebooks) want what comes back, not the job in between.
+    # Readers of the signature (help, Sphinx, notebooks) want the final result, not the job.
     signature = inspect.signature(read)
     returned = str(signature.return_annotation).removeprefix("Job[").removesuffix("]")
     done.__annotations__ = {**read.__annotations__, "return": returned}
@@ -240,13 +240,13 @@ def job(read: Callable[P, Job[T]]) -> JobFunction[P, T]:
 
 
 def everything(asks: Asks) -> Iterator[StageUnit]:
-    """Yield what all stages ask, one stage after the other."""
+    """Yield the requests of all stages, one after the other."""
     return chain.from_iterable(units() for units in asks.values())
 
 
 def forget_unread(units: Iterable[StageUnit], asking: Asking) -> None:
-    """Forget the stored replies to these units that could not be read, where they are to be asked for again."""
-    # Imported here: it is seldom wanted.
+    """Forget the stored replies to these units that could not be read, if they are to be asked again."""
+    # Imported here, since it is rarely needed.
     from judgekit.client.unread import unread_keys
     from judgekit.store.replies import Store, default_store_path, has_store
 
@@ -268,12 +268,12 @@ def count(
     again: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Plan]:
-    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent.
+    """Count the requests of stages that a store lacks, by name and, under ``all``, together; nothing is sent.
 
-    With ``again`` the stored replies that could not be read count as missing. ``note`` is told what the store has to
-    say, for example that replies are gone.
+    With ``again``, stored replies that could not be read count as missing. ``note`` gets the store's messages, for
+    example about lost replies.
     """
-    # Imported here: whoever labels or answers counts nothing.
+    # Imported here, since labelling and answering need no counts.
     from judgekit.client.waves import planned
     from judgekit.store.replies import Store, default_store_path, has_store
 
@@ -286,14 +286,14 @@ def count(
             lookup = _without_unread(asks, lookup)
         plans = {name: planned(units(), AllStages(), lookup) for name, units in asks.items()}
         plans["all"] = planned(everything(asks), AllStages(), lookup)
-    # What one stage's stored replies took says how long those of another will be.
+    # The length of one stage's stored replies predicts another stage's.
     for plan in plans.values():
         plan.elsewhere = plans["all"].observed
     return plans
 
 
 def _without_unread(asks: Asks, lookup: Lookup) -> Lookup:
-    """Return a look-up that does not find the replies that could not be read."""
+    """Return a look-up that skips replies that could not be read."""
     from judgekit.client.unread import unread_keys
 
     unread = frozenset(unread_keys(everything(asks), lookup))
@@ -309,8 +309,8 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def part(asks: Asks, number: int, of: int) -> Iterator[StageUnit]:
-    """Yield a part of what all stages ask; questions of the same text, which share requests, are in the same part."""
-    # By the text and not by the id: questions of one text share requests, and two parts would pay for them twice.
+    """Yield a part of all requests; questions with the same text, which share requests, are in the same part."""
+    # By text, not by id: questions with the same text share requests, which two parts would pay twice.
     for program, unit in everything(asks):
         if zlib.crc32(unit.query.text.encode(errors="surrogatepass")) % of == number - 1:
             yield program, unit

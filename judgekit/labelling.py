@@ -1,4 +1,4 @@
-"""Labelling a pool: the one code behind the command line, the Python API and the experiment."""
+"""Labelling a pool, for the command line, the Python API and the experiment."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 _ORIGIN: Final = ("reply_model", "fingerprint")
 _STATUS: Final = {status: status.value for status in Status}
 _KEPT: Final = 1 << 16
-"""Labels that a stage keeps as objects before they go to disk."""
+"""The number of labels that a stage keeps as objects before writing them to disk."""
 
 
 def misplaced_by(labelers: Mapping[str, Labeler], collection: Collection) -> Iterator[str]:
-    """Yield which relevant documents of labelers' files the collection lacks, or holds under another id."""
+    """Yield the relevant documents of labelers' files that the collection lacks, or has under another id."""
     for name, labeler in labelers.items():
-        # Where a judgment counts for a whole page its id may be the page's.
+        # If a judgment counts for a whole page, its id may be the page's.
         if not labeler.needs.existing or getattr(labeler, "expand", "none") != "none":
             continue
         yield from misplaced(name, _imported(labeler), labeler.scale.threshold, collection.pairs, collection.docs)
 
 
 def _imported(labeler: Labeler) -> dict[str, dict[str, float]]:
-    """Return what a labeler's file says of each document, by query."""
+    """Return a labeler's file as labels of documents by query."""
     judged: dict[str, dict[str, float]] = {}
     for (query_id, doc_id), relevance in getattr(labeler, "imported", {}).items():
         if relevance is not None:
@@ -59,14 +59,14 @@ def _imported(labeler: Labeler) -> dict[str, dict[str, float]]:
 
 
 def gold_apart(labelers: Iterable[Labeler], questions: Mapping[str, str]) -> int:
-    """Return how many questions have rows whose relevant documents differ, by the labeler that says so most often."""
+    """Return the largest number of questions, by any labeler, whose rows have different relevant documents."""
     existing = [labeler for labeler in labelers if labeler.needs.existing]
     apart = [differing(_imported(labeler), labeler.scale.threshold, questions) for labeler in existing]
     return max(apart, default=0)
 
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
-    """Yield the units that a labeler cuts the pool into, query by query."""
+    """Yield the units into which a labeler splits the pool, query by query."""
     for query_id, pooled in collection.pooled():
         if pooled:
             doc_ids = fused(collection.runs, query_id, collection.depth) if labeler.ranked else pooled
@@ -93,16 +93,16 @@ async def label_pool(
     exchanges = Exchanges()
     origins: dict[Origin, int] = {}
     variant, otherwise = labeler.published_variant, 0
-    made_by: list[int] = []  # of each label the place of its origin: a run has a few names and millions of labels
+    made_by: list[int] = []  # each label's place in the list of origins: a run has a few origins and millions of labels
 
     def rows() -> pd.DataFrame:
         columns = {}
         for place, column in enumerate(_ORIGIN):
             names = pd.array([made[place] for made in origins], dtype="str")
-            # An empty list is one of decimals to Arrow, which takes nothing by them.
+            # Arrow takes an empty list for one of decimals, which cannot be used as indices.
             columns[column] = names.take(np.asarray(made_by, dtype=np.intp))
         frame = frame_of(labels, columns)
-        # The next labels go into the same lists: millions of them as objects take more memory than all else.
+        # The next labels go into the same lists: as objects, millions of them would take most of the memory.
         labels.clear()
         made_by.clear()
         return frame
@@ -128,7 +128,7 @@ async def label_pool(
     if otherwise:
         # For 0.4 only: until 0.3 the published scripts' rule was the default.
         session.note(f"{name}: {otherwise:,} of {total:,} labels differ under {variant}", once=True)
-    # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
+    # Labelers without requests have no origin, and two empty columns would be in the way.
     if not any(map(any, origins)):
         table = table.drop_columns(list(_ORIGIN))
     labeling = Labeling(name, labeler.scale, table)
@@ -140,7 +140,7 @@ async def label_pool(
 
 
 def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None) -> pd.DataFrame:
-    """Return labels as a table; further columns are those given and what the labels hold extra."""
+    """Return labels as a table, with the given further columns and the labels' extra fields."""
     relevance = [np.nan if label.relevance is None else label.relevance for label in labels]
     frame = pd.DataFrame(
         {
@@ -162,13 +162,13 @@ def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | No
 
 @dataclass(frozen=True)
 class PoolLabeler:
-    """A collection and what labels its pool, ready to be asked.
+    """A collection and the labeler of its pool, ready to ask.
 
     Attributes:
-        collection: whose pool is labelled.
-        labeler: what labels it.
-        name: of the labeling.
-        known: labels of pairs that are not asked about; None where there are none.
+        collection: the collection with the pool.
+        labeler: the labeler.
+        name: the labeling's name.
+        known: labels of pairs that need not be asked about; None without any.
     """
 
     collection: Collection
@@ -208,12 +208,12 @@ class PoolLabeler:
         return replace(pool, collection=collection, known=labels)
 
     def units(self) -> Iterator[Unit]:
-        """Yield what is asked about: the units of the pool, without the pairs that have a label."""
+        """Yield the units of the pool, without pairs that have a label."""
         units = label_units(self.labeler, self.collection)
         return units if self.known is None else self.known.others(units)
 
     def asked(self) -> Iterator[StageUnit]:
-        """Yield the same as what a stage asks."""
+        """Yield the same in the form of a stage's requests."""
         return ((self.labeler, unit) for unit in self.units())
 
     async def label(self, session: Session) -> Labeling:
@@ -226,5 +226,5 @@ class PoolLabeler:
 
 
 def labels_asked(labeler: Labeler, collection: Collection) -> Iterator[StageUnit]:
-    """Yield what a labeler is asked about the pool."""
+    """Yield a labeler's requests about the pool."""
     return ((labeler, unit) for unit in label_units(labeler, collection))

@@ -1,4 +1,4 @@
-"""What a notebook shows of the objects that people hold: words and a figure at once, all figures when asked for."""
+"""Objects in notebooks: they show words and a figure at once, and all figures on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class NotebookRepr:
-    """Shows itself in a notebook: as the report does, which stands above the rooms that have such objects."""
+    """Shows itself in a notebook, through the report, which these modules cannot import."""
 
     __slots__ = ()
 

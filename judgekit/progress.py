@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Where a stage stands.
+    """The progress of a stage.
 
     Attributes:
         stage: e.g. ``label judge``.
-        done, total: units of work (pairs, answers); ``total`` is None where it is unknown.
+        done, total: units of work (pairs, answers); ``total`` is None if unknown.
         sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
         note: a message that the user should see once, such as a requested wait or a dropped parameter.
         spent: the money that the whole session spent so far; None without prices.

@@ -1,4 +1,4 @@
-"""What packages add to judgekit: labelers and answer metrics, steps of a run, commands, forms, Python names.
+"""Plug-ins of packages: labelers and answer metrics, steps of a run, commands, forms, Python names.
 
     import judgekit as jk
 
@@ -7,9 +7,8 @@
         name = "shout"
 
 A plug-in is a module that does so when it is imported: one that an installed package names at the entry point
-``judgekit.plugins``, or one of our own in `judgekit.extensions`. The core asks for what there is when it needs it, and
-imports none.
-``judgekit --help`` imports all of them: what is slow to import belongs into the functions that need it.
+``judgekit.plugins``, or one of our own in `judgekit.extensions`. The core looks plug-ins up when it needs them, and
+imports none. ``judgekit --help`` imports all of them, so slow imports belong into the functions that need them.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Register:
         self.forms: dict[str, DataForm] = {}
         self.homes: dict[str, str] = {}
         self.spelled: list[str] = []
-        # A step, and the name of the one that it stands after; none for the core's, in their order.
+        # A step and the name of its predecessor; none for the core's, which are in order.
         self._steps: dict[str, tuple[Any, str | None]] = {}
         self._home, self._group = home, group
 
@@ -142,7 +141,7 @@ class Register:
 
     def load(self) -> Register:
         """Import the plug-ins that have not been imported, and return itself."""
-        # First: a plug-in that is being imported may ask for the register itself.
+        # First, since a plug-in being imported may use the register itself.
         home, self._home = self._home, ""
         if home:
             for module in iter_modules(import_module(home).__path__, f"{home}."):
@@ -154,7 +153,7 @@ class Register:
     def steps(self) -> list[Any]:
         """Return the steps of a run in order."""
         self.load()
-        # Steps of plug-ins find their place once all are known: the order of imports must not matter.
+        # Plug-ins' steps are placed once all are known, so that the order of imports does not matter.
         order = [step for step, after in self._steps.values() if after is None]
         for step, after in self._steps.values():
             if after is None:

@@ -1,4 +1,4 @@
-"""What a decision is about, and when something is claimed: fixed before anything is looked at.
+"""The subject of a decision and the rules for claims, fixed before looking at data.
 
 Whatever "a good answer" means to the user is declared once, as `DeclaredOutcome`, with its scale.
 """
@@ -48,8 +48,8 @@ class Rules:
         check_settings(self)
 
     def of(self, several: int = 2) -> float:
-        """Return the confidence that each of several statements needs, so that all hold together."""
-        # Half of the error is held back: with all of it up to .08 of the simulated claims were false.
+        """Return the confidence that each of several statements needs for all to hold together."""
+        # Half of the error is kept in reserve: without it, up to .08 of the simulated claims were false.
         return 1 - (1 - self.confidence) / max(several, 2)
 
 
@@ -93,19 +93,19 @@ class OutcomeScale:
         if ends is None:
             raise UsageError(f"scale {text!r} is unknown: use {_SCALES}.{nearest(text, _NAMED)}")
         low, high = float(ends[1]), float(ends[2])
-        # Turned ends would turn every answer round, and no number would show it.
+        # Swapped ends would silently reverse every answer.
         if low >= high:
             raise UsageError(f"scale {text!r}: the first end must be below the second")
         return cls(text, low, high)
 
     @property
     def point(self) -> str:
-        """What one point is on this scale, as a sentence; "" where a point is a point."""
+        """The size of one point on this scale, as a sentence; "" if it is a point anyway."""
         if self.name in ("points", "unit"):
             return ""
         if self.name == "thumbs":
             return "1 point = 1 thumb up in 100 ratings"
-        # On a scale from 1 to 5 a point is .04 stars, which nobody guesses.
+        # On a scale from 1 to 5 a point is .04 stars, which few would guess.
         size = f"{(self.high - self.low) / 100:.3g}".removeprefix("0")
         if self.name == "stars":
             return f"1 point = {size} stars"

@@ -1,7 +1,7 @@
 """Terminal tables, figures and the self-contained HTML page.
 
-`Results` holds all that is shown; `print_tables` and `write_html` show it; `save` and `load` keep it in a results
-folder, so that the page can be drawn again.
+`Results` holds everything shown; `print_tables` and `write_html` show it; `save` and `load` keep it in a results
+folder, from which the page can be drawn again.
 """
 
 from judgekit.report.files import load, save, told_before, with_section

@@ -1,4 +1,4 @@
-"""Several results beside each other: what changed, and data sets or ways of answering as the eRAG paper shows them."""
+"""Several results side by side: what changed, and data sets or modes of answering as in the eRAG paper."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from judgekit.report.page import generic, shell
 from judgekit.report.queries import Backing
 
 MOST = 10
-"""Questions that are named as won, and as lost."""
+"""The number of questions to name as won, and as lost."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two results: sentences, lines of the decision, and questions, a table that may be empty."""
+    """The differences between two results: sentences, lines of the decision, and a table of questions."""
 
     sentences: tuple[str, ...]
     decision: tuple[tuple[str, str, str], ...]
@@ -32,7 +32,7 @@ class Changes:
 
 
 def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Changes:
-    """Return what changed from one result, and what lies behind it, to another."""
+    """Return what changed from one result, with the data behind it, to another."""
     old, new = dict(before[0].decision), dict(after[0].decision)
     decision = []
     for title in dict.fromkeys([*old, *new]):
@@ -43,7 +43,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     if decision:
         said = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
     pairs, problem = _answers(before, after)
-    # The mean over the runs that both have: a run that only one folder has neither wins nor loses a question.
+    # The mean over the runs of both folders: a run of only one folder neither wins nor loses a question.
     means = pairs.groupby("query_id", sort=False)[["before", "after"]].mean().reset_index()
     means["change"] = means["after"] - means["before"]
     ordered = means.sort_values("change", kind="stable")
@@ -54,7 +54,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
             f"Questions won: {count(len(won))}, lost: {count(len(lost))}, of {count(len(means))} in both; mean"
             f" {before[0].primary.metric}, runs in both: {ends}."
         )
-    # Either folder may have lost its questions; the texts are the same where both have them.
+    # Either folder may have lost its questions; otherwise the texts are the same.
     queries = {**before[1].queries, **after[1].queries}
     texts = {query_id: query.text for query_id, query in queries.items()}
     questions = pd.concat([lost.head(MOST), won.tail(MOST)[::-1]])
@@ -63,7 +63,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
 
 
 def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> tuple[pd.DataFrame, str]:
-    """Return the quality of the answers of both, by run and question, or why there is none."""
+    """Return the answer quality of both, by run and question, or why there is none."""
     tables, empty = [], pd.DataFrame({"run": [], "query_id": [], "before": [], "after": []})
     for results, behind in (before, after):
         if behind.quality is None:
@@ -72,7 +72,7 @@ def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) ->
         rows = where(behind.quality, metric=primary.metric, depth=primary.depth, model=primary.model)
         tables.append(means_of(rows)[["run", "query_id", "value"]].dropna())
     old, new = before[0].primary, after[0].primary
-    # A value of another metric, or of answers from another depth, is no better or worse than this one.
+    # Values of another metric, or of answers from another depth, cannot be compared.
     if (old.metric, old.depth) != (new.metric, new.depth):
         return empty, "Questions won and lost are not counted: the decisions are about another metric or depth."
     pairs = tables[0].merge(tables[1], on=["run", "query_id"])
@@ -82,7 +82,7 @@ def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) ->
 
 
 def write_beside(found: Mapping[str, tuple[Results, Backing]], path: str | Path) -> dict[str, Changes]:
-    """Write the page to ``path``, atomically, and return what changed from the first of them to each other."""
+    """Write the page to ``path``, atomically, and return what changed from the first result to each other."""
     # The same results give the same bytes.
     (_, first), *others = found.items()
     changed = {name: changes(first, other) for name, other in others}
@@ -91,7 +91,7 @@ def write_beside(found: Mapping[str, tuple[Results, Backing]], path: str | Path)
 
 
 def beside(found: Mapping[str, Results], changed: Mapping[str, Changes]) -> str:
-    """Return a page that holds results, by the name of each, against each other: each in its own primary cell."""
+    """Return a page that compares named results, each in its own primary cell."""
     parts, cells = [], set()
     labelings, measures = dict[str, None](), dict[str, None]()
     for name, results in found.items():

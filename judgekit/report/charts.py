@@ -1,7 +1,7 @@
-"""The figures of a report: which there are, and what they are drawn from.
+"""The figures of a report and their data.
 
-Where a result has nothing to draw, its figure is left out. A figure of the comparison is drawn from views: for one
-result its two levels, for several results one level of each.
+A figure without data is left out. Figures of the comparison are drawn from views: the two levels of one result, or one
+level of several results.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _NEEDS: Final = {
     "against-model": "answers of two models or more",
     "against-mode": "answers in two modes or more",
 }
-"""What the figures need that a result need not have."""
+"""Requirements of the figures that a result may lack."""
 
 
 def figures(results: Results, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
-    """Return the figures that a result has, in the order in which a reader wants them; of one ``run``, or of all."""
-    # The use that the decision is about stands first. One run alone has questions to be told apart, and no rival.
+    """Return a result's figures in reading order, for one ``run`` or for all."""
+    # The decision's use comes first. A single run has no rival, only questions to distinguish.
     uses = sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
     if run is not None:
         uses = [(FIND_QUESTIONS, USES[FIND_QUESTIONS])]
@@ -51,7 +51,7 @@ def figures(results: Results, coefficient: str = HEADLINE, run: str | None = Non
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run: str | None = None) -> Figures:
-    """Return how results, by the name of each, compare, and Figures 1 to 3 of the eRAG paper over all of them.
+    """Return figures that compare named results, and Figures 1 to 3 of the eRAG paper over all of them.
 
     With ``run`` Figures 1 to 3 are about that retriever, as the paper's are.
     """
@@ -60,7 +60,7 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run:
         figure = _Views({name: (results, level) for name, results in found.items()}, HEADLINE).by_use()
         if figure is not None:
             drawn.append(replace(figure, name=f"{figure.name}-{use}", title=f"{IN_WORDS[use]}: {figure.title}"))
-    # The paper correlates over questions: its figures at another level would be other figures.
+    # The paper correlates over questions, so its figures do not exist at other levels.
     level = USES[FIND_QUESTIONS]
     views = _Views({name: (results, level) for name, results in found.items()}, coefficient, run)
     return Figures([*drawn, *views.against_each()], needs=_NEEDS)
@@ -68,12 +68,12 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b", run:
 
 @dataclass(frozen=True)
 class _Views:
-    """What the figures of the comparison are drawn from: by the title of a panel, a result and the level.
+    """The data of the comparison's figures: a result and a level by panel title.
 
     Attributes:
         views: see above.
-        coefficient: what is drawn.
-        run: the run that is looked at; None for the one that the decision is about, mostly the mean over all.
+        coefficient: the coefficient to draw.
+        run: the run to show; None for the decision's, mostly the mean over all.
     """
 
     views: Mapping[str, tuple[Results, str]]
@@ -89,12 +89,12 @@ class _Views:
 
     @property
     def value(self) -> Value:
-        """What the axis of values shows."""
+        """The title of the axis of values."""
         return COEFFICIENTS[self.coefficient]
 
     @property
     def order(self) -> dict[str, int]:
-        """The number of each labeling, which gives it its colour and shape in every figure."""
+        """The number of each labeling, which determines its colour and shape in all figures."""
         names: dict[str, int] = {}
         for results, _ in self.views.values():
             for name in (*(info.name for info in results.labelings), *results.comparison["labeling"]):
@@ -102,9 +102,9 @@ class _Views:
         return names
 
     def rows(self, column: str = "") -> Iterator[tuple[str, Results, pd.DataFrame]]:
-        """Yield each panel's title, its result, and the rows of its comparison with the metric and the run decided on.
+        """Yield each panel's title, its result, and its comparison's rows with the decision's metric and run.
 
-        With ``column`` these are the rows for every model or mode; without it, those of the model decided on.
+        With ``column`` these are the rows for all models or modes; without it, only for the decision's model.
         """
         for title, (results, level) in self.views.items():
             primary = results.primary
@@ -118,23 +118,23 @@ class _Views:
             yield title, results, rows
 
     def panels(self, dots: Mapping[str, Sequence[Dot]]) -> dict[str, FigurePanel]:
-        """Return the panels that have any number."""
+        """Return the panels with any number."""
         panels = {}
         for title, those in dots.items():
-            # A panel of undefined numbers is an empty frame, which looks like a fault of the page.
+            # A panel without numbers is an empty frame, which looks like a bug.
             if any(math.isfinite(dot.value) for dot in those):
                 panels[title] = FigurePanel(self.value, those)
         return panels
 
     def by_use(self) -> Figure | None:
-        """Return the primary measure of each by labeling, the best first."""
+        """Return the figure of the primary measure by labeling, the best first."""
         dots, measures = {}, dict[str, None]()
         confidence = 0.95
         for title, results, rows in self.rows():
             primary = results.primary
             measures[primary.measure] = None
             confidence = results.facts.confidence
-            # What does not count stands below, and what is undefined last: the eye takes the first row for the best.
+            # Rows that do not count come later, and undefined ones last, since readers take the first row for the best.
             those = _dots(where(rows, depth=primary.depth, measure=primary.measure))
             dots[title] = sorted(those, key=lambda dot: (dot.look == "off", math.isnan(dot.value), -dot.value))
         panels = self.panels(dots)
@@ -156,7 +156,7 @@ class _Views:
         ).rows()
 
     def against_each(self) -> list[Figure | None]:
-        """Return the figures of the primary measure against what differs between answers."""
+        """Return the figures of the primary measure against the properties of answers."""
         made = [
             self._against_k(),
             self._best_at_k(),
@@ -168,7 +168,7 @@ class _Views:
         return [figure and replace(figure, title=f"{figure.title}, run {self.run}") for figure in made]
 
     def _against_k(self) -> Figure | None:
-        """Return the primary measure of each against k, or None with fewer than two depths."""
+        """Return the figure of the primary measure against k, or None with fewer than two depths."""
         dots = {}
         for title, results, rows in self.rows():
             # The answers at depth k are compared with the measure cut at k: nDCG@5 with answers from the top 5.
@@ -207,7 +207,7 @@ class _Views:
         return replace(drawn, data=data)
 
     def _against(self, column: str, what: str) -> Figure | None:
-        """Return the paper's Figures 2 and 3: the primary measure against the model, or the mode, that answered."""
+        """Return the paper's Figures 2 and 3: the primary measure against the answering model, or the mode."""
         parts = {}
         for title, results, rows in self.rows(column):
             parts[title] = where(rows, depth=results.primary.depth, measure=results.primary.measure)
@@ -230,7 +230,7 @@ class _Views:
 
 
 def _dots(frame: pd.DataFrame, across: str = "", names: Sequence[str] = ()) -> list[Dot]:
-    """Return a dot for each row of a comparison; ``across`` is the column of where it stands, or of its name there."""
+    """Return a dot for each row of a comparison; ``across`` is the column of positions on the other axis."""
     dots = []
     for row in records(frame):
         dot = Dot(row["labeling"], math.nan, row["value"], row["ci_low"], row["ci_high"], n=row["n"])
@@ -245,8 +245,8 @@ def _dots(frame: pd.DataFrame, across: str = "", names: Sequence[str] = ()) -> l
 
 
 def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str = percent(0.95)) -> Figure | None:
-    """Return the decision's figure: runs with what shipping each may lose, and labelings with r and their price."""
-    # The figure draws claims and nothing else, so that it cannot say more than the decision does.
+    """Return the decision's figure: runs with the possible loss by shipping them, and labelings with r and price."""
+    # The figure only draws claims, so that it cannot say more than the decision.
     prices = {claim.subject: claim.against for claim in claims if claim.kind == "cost"}
     dots: dict[str, list[Dot]] = {"run": [], "follows": [], "finds": []}
     for claim in claims:
@@ -260,7 +260,7 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
         dots[claim.kind].append(dot)
     panels, captions = {}, []
     for kind, those in dots.items():
-        # How often labelings find what fails is drawn where nothing can be said of runs.
+        # How often labelings find failures is only drawn if there are no claims about runs.
         if those and not (kind == "finds" and dots["follows"]):
             title, value, caption = _DECIDED[kind]
             panels[title] = FigurePanel(value, those)

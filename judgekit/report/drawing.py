@@ -1,6 +1,6 @@
-"""How a figure is drawn: panels of marks with intervals, in rows or against an axis.
+"""Drawing figures: panels of marks with intervals, in rows or against an axis.
 
-Python says where everything stands; `templates/figure.svg` writes it.
+Python places everything; `templates/figure.svg` writes it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ HIGH: Final = 274.0
 """Pixels of a row, and of a panel with an upright axis."""
 
 CELLS: Final = 28
-"""The most characters of a name where there is room."""
+"""The largest number of characters of a name, if there is room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A linear map from data to pixels, and what is written along it.
+    """A linear map from data to pixels, with its labels.
 
     Attributes:
         low, high: the ends in data.
         start, end: the same in pixels.
-        ticks: the values that are marked, each with its text.
-        places: of an axis of names, the values that stand side by side; their positions are mapped.
+        ticks: the marked values with their texts.
+        places: the values side by side on an axis of names, whose positions are mapped.
         title: its title.
-        chance: the value that is chance, marked by a dotted line.
+        chance: the value of chance, marked by a dotted line.
         grid: whether each tick has a line across the panel.
-        cells: the most characters of a tick's text.
+        cells: the largest number of characters of a tick's text.
     """
 
     low: float
@@ -70,7 +70,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an axis of values shows: its title, what is chance on it, and what it always holds."""
+    """The contents of an axis of values: its title, the value of chance, and values always included."""
 
     title: str
     chance: float | None = None
@@ -81,11 +81,11 @@ class Value:
         finite = [value for value in (*numbers, *self.held) if math.isfinite(value)]
         low, high = min(finite), max(finite)
         if high - low < 1e-6 * max(abs(low), abs(high), 1):
-            # As good as one value: without a range of its own its ticks would all read the same.
+            # Practically one value: without a range, all ticks would read the same.
             low, high = low - (abs(low) / 20 or 0.05), high + (abs(high) / 20 or 0.05)
         raw = (high - low) / max(2, round(abs(end - start) / 55))
         power = 10.0 ** math.floor(math.log10(raw))
-        # Ticks at 1, 2, 2.5 and 5 are read without counting; any other step is not.
+        # Steps of 1, 2, 2.5 and 5 are easy to read; others are not.
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
         digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
         ticks = []
@@ -110,9 +110,9 @@ COEFFICIENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One mark of a series: where it stands, its value with interval and number of cases, and how it looks.
+    """One mark of a series: its position, its value with interval and number of cases, and its look.
 
-    ``look`` is "" for a point and ``off`` for one that does not count; ``text`` stands in place of the value.
+    ``look`` is "" for a point and ``off`` for one that does not count; ``text`` replaces the value.
     """
 
     series: str
@@ -143,14 +143,14 @@ class Dot:
 
     @property
     def place(self) -> str | float:
-        """Where it stands, as a name or a number."""
+        """Its position, as a name or a number."""
         if self.word or math.isnan(self.at):
             return self.word
         return self.at
 
     @property
     def note(self) -> str:
-        """What it says, in words."""
+        """Its meaning in words."""
         note = self.series
         if self.word:
             note += f", {self.word}"
@@ -163,14 +163,14 @@ class Dot:
 
 
 class FigurePanel(NamedTuple):
-    """A panel of a figure: what its values are, and its marks."""
+    """A panel of a figure: its axis of values and its marks."""
 
     value: Value
     dots: Sequence[Dot]
 
     @property
     def numbers(self) -> list[float]:
-        """All that its axis has to hold."""
+        """All values that its axis must include."""
         numbers: list[float] = []
         for dot in self.dots:
             numbers += (dot.value, dot.low, dot.high)
@@ -178,7 +178,7 @@ class FigurePanel(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A dot in its place: the number of its series, and the pixel at which it stands across the axis of values."""
+    """A placed dot: the number of its series, and its pixel on the other axis."""
 
     dot: Dot
     place: int
@@ -187,7 +187,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlacedPanel:
-    """A panel in its place: its axes in pixels, its marks, and the points that lines join by series.
+    """A placed panel: its axes in pixels, its marks, and the points joined by lines, by series.
 
     Values lie on the axis ``x`` and their texts end at ``right``, or on ``y`` if that is NaN.
     """
@@ -209,7 +209,7 @@ class PlacedPanel:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a name at most."""
+    """A sheet: its width in pixels, and the largest numbers of panels side by side and of cells of a name."""
 
     width: float
     columns: int
@@ -217,10 +217,10 @@ class Sheet:
 
 
 SHEETS: Final = (Sheet(WIDTH, 2, CELLS), Sheet(NARROW, 1, 16))
-"""A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
+"""A figure is drawn for a page and for a phone, on which a scaled one would be too small to read."""
 
 Lay = Callable[[Sheet, str, float, float, float], PlacedPanel]
-"""Places a panel of a title on a sheet, between two pixels across, below a third."""
+"""Places a titled panel on a sheet between two horizontal pixels, below a third."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,9 @@ class Chart:
     Attributes:
         name, title, caption: as of the figure.
         panels: by title.
-        order: the number of each series, which gives it its colour and shape.
-        across: what the marks of a series differ by, a column of the numbers.
-        names: of the values that marks stand at; without them marks stand at numbers.
+        order: the number of each series, which determines its colour and shape.
+        across: the column of the numbers by which a series' marks differ.
+        names: the names of the marks' positions; without them, positions are numbers.
     """
 
     name: str
@@ -248,7 +248,7 @@ class Chart:
         return self._figure(self._in_rows)
 
     def lines(self) -> Figure:
-        """Return the marks of each panel on an upright axis, those of a series joined where they stand at numbers."""
+        """Return the marks of each panel on an upright axis; at numbers, those of a series are joined."""
         return self._figure(self._upright, legend=True)
 
     @property
@@ -262,7 +262,7 @@ class Chart:
     @property
     def series(self) -> list[str]:
         """The names of the series, by their number."""
-        # In the order of the whole report: a labeling keeps its colour and shape from figure to figure.
+        # In the order of the whole report, so that a labeling keeps its colour and shape in all figures.
         names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
@@ -271,20 +271,20 @@ class Chart:
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
         rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
         start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
-        # Room for the texts, so that none is written over an interval.
+        # Room for the texts, so that none overlaps an interval.
         beside = max(60.0, 8 + max(text_width(dot.shown) for dot in panel.dots))
         x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
             marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
-        # On a phone a title begins at the left edge: beside the names of the rows it would be cut.
+        # On a phone a title begins at the left edge; beside the rows' names it would be cut off.
         heading = start if sheet.columns > 1 else left
         return PlacedPanel(title, heading, x, rows, marks, right)
 
     def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         start, bottom = left + SCALE - MARGIN, top + HIGH
-        # Panels of the same values share their scale.
+        # Panels with the same values share a scale.
         numbers = []
         for other in self.panels.values():
             if other.value == panel.value:
@@ -297,7 +297,7 @@ class Chart:
         for at in positions:
             ticks.append((at, self.names[int(at)] if self.names else f"{at:,.10g}"))
         x = bands(ticks, start, right, title=self.across, cells=max(4, round(band / 7.5)))
-        # Series stand beside each other within a band: intervals of equal values would hide each other.
+        # Series are side by side within a band, because intervals of equal values would hide each other.
         apart = min(9.0, 0.7 * band / len(series))
         marks, paths = [], []
         for turn, name in enumerate(series):
@@ -306,7 +306,7 @@ class Chart:
             for dot in panel.dots:
                 if dot.series == name and dot.is_drawn:
                     own.append(Mark(dot, self.order.get(name, 0), x(dot.at) + shift))
-            # The outcome by construction is no point of a curve.
+            # The outcome by construction is not a point of a curve.
             joined = [mark for mark in own if not mark.dot.look]
             if len(joined) > 1 and not self.names:
                 paths.append((joined[0].place, joined))
@@ -352,17 +352,17 @@ class Chart:
 
     @property
     def alt(self) -> str:
-        """What it shows, in words, for those who do not see it."""
+        """A description for those who cannot see it."""
         parts = []
         for title, panel in self.panels.items():
-            # Every number in words: a screen reader has no other way into a drawing.
+            # Every number in words, since screen readers cannot read a drawing.
             notes = "; ".join(dot.note for dot in panel.dots if dot.is_drawn)
             parts.append(f"{title}: {notes}" if title else notes)
         return ". ".join(parts) + "."
 
     @property
     def data(self) -> pd.DataFrame:
-        """The numbers that it shows; columns that say nothing are left out."""
+        """The numbers shown, without columns that tell nothing."""
         rows = []
         for title, panel in self.panels.items():
             for dot in panel.dots:

@@ -1,8 +1,8 @@
-"""The requests behind labels as a page holds them: what all requests of a labeling share stands in it once.
+"""The requests behind labels in the form for a page: text shared by a labeling's requests is kept once.
 
 A request to an LLM is mostly its prompt, which is the same for all pairs, and the question and the passage, which the
-page shows anyway. So its messages are cut into pieces, and where a piece is one of these three texts its place is kept
-instead. Put together again the pieces are the request, character by character.
+page shows anyway. So its messages are cut into pieces, and pieces equal to one of these texts are replaced by a number.
+Joined again, the pieces are exactly the request.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from judgekit.data.documents import Doc, Query
 from judgekit.data.outputs import clean
 
 Piece = str | int
-"""A text, or the number of what stands there: `QUESTION`, `TITLE` or `TEXT`."""
+"""A text, or the number of its replacement: `QUESTION`, `TITLE` or `TEXT`."""
 
 QUESTION: Final = 0
 TITLE: Final = 1
 TEXT: Final = 2
 
 Asks = Callable[[Query, Doc], bytes | None]
-"""Returns the body of the first request about a pair, as JSON; None where nothing is asked."""
+"""Returns the body of the first request about a pair, as JSON; None if nothing is asked."""
 
 _BETWEEN: Final = "\n"
-"""What stands between a title and a text (`judgekit.data.documents.render`)."""
+"""The separator of title and text (`judgekit.data.documents.render`)."""
 
 
 def pieces(content: str, query: Query, doc: Doc) -> list[Piece]:
-    """Cut a message where it holds the question, or the text of the document with its title before it."""
+    """Cut a message at the question, and at the document's text with its title."""
     parted = _parted([content], doc.text, TEXT)
     for place, piece in enumerate(parted[:-1]):
         ends = f"{doc.title}{_BETWEEN}"
@@ -41,7 +41,7 @@ def pieces(content: str, query: Query, doc: Doc) -> list[Piece]:
 
 
 def _parted(parts: Sequence[Piece], text: str, number: int) -> list[Piece]:
-    """Cut the texts among ``parts`` at every occurrence of ``text``, and put its number there."""
+    """Cut the texts in ``parts`` at every occurrence of ``text``, and insert its number."""
     parted: list[Piece] = []
     for part in parts:
         if isinstance(part, int) or not text:
@@ -55,33 +55,33 @@ def _parted(parts: Sequence[Piece], text: str, number: int) -> list[Piece]:
 
 
 def _shown(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Take what the model reads out of a body, by role: messages, or the one text of a completion.
+    """Take the texts for the model out of a body, by role: messages, or the single text of a completion.
 
-    A reranker is given the question and the document alone, which the page shows.
+    A reranker only gets the question and the document, which the page shows.
     """
     if "prompt" in body:
         yield "text", body.pop("prompt")
     for message in body.pop("messages", ()):
         content = message["content"]
-        # What is not text, such as an image of a labeler of the user's, is shown as JSON.
+        # Other content, such as an image from a user's labeler, is shown as JSON.
         yield message["role"], content if isinstance(content, str) else orjson.dumps(content).decode()
 
 
 class Requests:
-    """The requests of all labelings: those that differ only in question and passage are kept once.
+    """The requests of all labelings; those that differ only in question and passage are kept once.
 
     Attributes:
-        kept: each request that others share: its messages in `pieces`, and the other fields of its body.
+        kept: the shared requests: their messages in `pieces`, and the other fields of their bodies.
     """
 
     def __init__(self, asks: Mapping[str, Asks]) -> None:
-        """Take what the labelings ask about a pair, by the labelings' names; those that ask nothing are not there."""
+        """Take the requests of labelings about a pair, by name; those that ask nothing are absent."""
         self._asks = asks
         self._numbers: dict[bytes, int] = {}
         self.kept: list[dict[str, Any]] = []
 
     def of(self, labeling: str, query: Query | None, doc: Doc) -> int | dict[str, Any] | None:
-        """Return the request behind a label: its number among ``kept``, itself where none is like it, or None."""
+        """Return the request behind a label: its number in ``kept``, or the request itself if it is unique, or None."""
         asks = self._asks.get(labeling)
         if asks is None or query is None:
             return None

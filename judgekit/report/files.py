@@ -1,8 +1,7 @@
-"""Saving and loading what a report shows, as files in the results folder.
+"""Saving and loading a report's content, as files in the results folder.
 
-``comparison.csv``, ``claims.csv``, ``differences.csv`` and ``details.csv`` are the tables as the user gets them;
-``report.json`` holds everything else that the page shows. From these five ``judgekit report DIR`` draws the same page
-again, byte for byte.
+``comparison.csv``, ``claims.csv``, ``differences.csv`` and ``details.csv`` are the tables for the user; ``report.json``
+holds everything else on the page. From these five, ``judgekit report DIR`` draws exactly the same page.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from judgekit.report.model import DETAILS, DIFFERENCES, Answers, Cost, LabelingI
 B = TypeVar("B", LabelingInfo, Answers)
 
 SCHEMA: Final = 3
-"""Raised when the meaning of a field of ``report.json`` changes."""
+"""Increased when the meaning of a field of ``report.json`` changes."""
 
 TABLES: Final = {"comparison": COMPARISON, "claims": CLAIMS, "differences": DIFFERENCES, "details": DETAILS}
-"""The fields of `Results` that are CSV files of their own, by their names."""
+"""The fields of `Results` with their own CSV files."""
 
 REPORT_FILE: Final = "report.json"
 
 
 def save(results: Results, folder: str | Path) -> None:
-    """Write the files into ``folder``, which must exist; each is replaced atomically, a table that is None removed."""
+    """Write the files into ``folder``, which must exist; each is replaced atomically, or removed if None."""
     folder = Path(folder)
     text = _json(results)
     for name in TABLES:
@@ -52,7 +51,7 @@ def save(results: Results, folder: str | Path) -> None:
 
 
 def with_section(folder: str | Path, section: Section) -> Results:
-    """Put a section before the others of a saved report, in place of one of its title; the tables stay as they are."""
+    """Put a section before the others of a saved report, replacing one with the same title; the tables stay."""
     # The tables stay: a plug-in that adds a section must not change what the run wrote.
     results = load(folder)
     others = tuple(one for one in results.sections if one.title != section.title)
@@ -62,10 +61,10 @@ def with_section(folder: str | Path, section: Section) -> Results:
 
 
 def told_before(results: Results, folder: str | Path) -> Results:
-    """Return results for which nothing was sent as the folder's report tells them already, where all else is the same.
+    """Return results for which nothing was sent as in the folder's report, if everything else is the same.
 
-    What was paid, and what was learned of servers, belongs to the session that sent something. A run that finds every
-    reply in the store and everything else as it was then writes each file again as it is.
+    Payments and notes about servers belong to the session that sent something. So a run that finds all replies in the
+    store, and all else unchanged, writes the same files again.
     """
     try:
         saved = (Path(folder) / REPORT_FILE).read_text(encoding="utf-8")
@@ -76,7 +75,7 @@ def told_before(results: Results, folder: str | Path) -> Results:
             answers=tuple(_billed(results.answers, before["answers"])),
             retries=tuple((str(what), int(times)) for what, times in before["retries"]),
         )
-        # What is noticed without asking, such as a damaged store, is news.
+        # Findings without requests, such as a damaged store, are new.
         if {*results.notices} <= {*before["notices"]}:
             told = dataclasses.replace(told, notices=tuple(before["notices"]))
     except (OSError, LookupError, TypeError, ValueError):
@@ -85,7 +84,7 @@ def told_before(results: Results, folder: str | Path) -> Results:
 
 
 def _billed(now: Sequence[B], before: Sequence[Mapping[str, Any]]) -> Iterator[B]:
-    """Yield labelings or answers with what was paid for them earlier."""
+    """Yield labelings or answers with their earlier payments."""
     for one, earlier in zip(now, before, strict=True):
         bill = earlier["spending"]
         paid = {name: bill[name] for name in ("cached", "failed")}
@@ -96,12 +95,12 @@ def _billed(now: Sequence[B], before: Sequence[Mapping[str, Any]]) -> Iterator[B
 
 def _json(results: Results) -> str:
     fields = {name: value for name, value in _plain(results).items() if name not in TABLES}
-    # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
+    # ASCII only: lone surrogates, from a model's broken escapes, have no UTF-8 form.
     return json.dumps({"schema": SCHEMA, **fields}, indent=1, default=_plain, allow_nan=False) + "\n"
 
 
 def load(folder: str | Path) -> Results:
-    """Read what `save` wrote."""
+    """Read the files written by `save`."""
     path = Path(folder) / REPORT_FILE
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_hook=_frame)
@@ -118,12 +117,12 @@ def load(folder: str | Path) -> Results:
     have = value.pop("schema", None) if isinstance(value, dict) else None
     if have != SCHEMA:
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
-    # A file of the tables that may be absent was None when it was saved.
+    # An optional table without a file was None when saved.
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
         if name in ("comparison", "claims") or file.exists():
             value[name] = read_table(table, file)
-    # The claims stand in their CSV alone: two copies of the decision could differ.
+    # The claims are only in their CSV, since two copies of the decision could differ.
     value["claims"] = claims_of(value["claims"])
     try:
         return TypeAdapter(Results).validate_python(value)
@@ -134,7 +133,7 @@ def load(folder: str | Path) -> Results:
 
 
 def _frame(value: dict[str, Any]) -> Any:
-    """Return the table that a JSON object holds, any other object as it is."""
+    """Return the table in a JSON object; any other object unchanged."""
     if value.keys() != {"columns", "rows"}:
         return value
     columns = {}
@@ -149,10 +148,10 @@ _KINDS: Final = {"b": "bool", "i": "int", "f": "float"}
 
 
 def _plain(value: Any) -> Any:
-    """Return what of the model is not JSON as what is: NaN of a table as null, infinity as a text."""
+    """Return the model's non-JSON values as JSON: a table's NaN as null, infinity as a text."""
     if isinstance(value, pd.DataFrame):
         columns = {str(name): _KINDS.get(value[name].dtype.kind, "str") for name in value.columns}
-        # In NumPy: pandas 2 guesses types anew where it replaces values of any type.
+        # In NumPy, because pandas 2 guesses types again when it replaces values.
         plain = value.astype("object").to_numpy(copy=True)
         plain[value.isna().to_numpy()] = None
         for number in (math.inf, -math.inf):

@@ -1,4 +1,4 @@
-"""How the report writes numbers, texts and flags: one place, so that terminal and page say the same."""
+"""The formats of numbers, texts and flags, the same for terminal and page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MARKS: Final[dict[str, str]] = {
     "same_model": "m",
     "same_family": "m",
 }
-"""The mark that stands next to a number for a flag of the comparison table; any other flag has ``!``. A note in words
-below the table says what is meant, and of what."""
+"""The mark beside a number for a flag of the comparison table; other flags have ``!``. A note below the table explains
+it."""
 
 
 def shown(value: Any) -> Any:
-    """Make control characters visible in every text on its way out; autoescaping comes after it."""
+    """Make control characters visible in every output text; autoescaping follows."""
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -41,14 +41,14 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def interval(low: float, high: float, digits: int = 3) -> str:
-    """Return ``[low, high]``, or "" where there is no interval."""
+    """Return ``[low, high]``, or "" without an interval."""
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def count(value: float | None, lower_bound: bool = False) -> str:
-    """Return a whole number with thousands separators; a dash where it is unknown."""
+    """Return a whole number with thousands separators; a dash if unknown."""
     if value is None or math.isnan(value):
         return UNKNOWN
     return _bounded(f"{value:,.0f}", lower_bound)
@@ -59,10 +59,10 @@ def _bounded(text: str, lower_bound: bool) -> str:
 
 
 def money(value: float | None, currency: str = "", lower_bound: bool = False) -> str:
-    """Return an amount with its currency, with more decimals the smaller it is; a dash where there is no price."""
+    """Return an amount with its currency, with more decimals if small; a dash without a price."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    # A label costs fractions of a cent, and 0.00 would read as free.
+    # A label costs fractions of a cent, and 0.00 would look free.
     digits = 2
     if 0 < value < 0.1:
         digits = min(8, 1 - math.floor(math.log10(value)))
@@ -70,18 +70,18 @@ def money(value: float | None, currency: str = "", lower_bound: bool = False) ->
 
 
 def times(value: float | None) -> str:
-    """Return a factor; a dash where it is unknown."""
+    """Return a factor; a dash if unknown."""
     return UNKNOWN if value is None else f"{value:.3g} times"
 
 
 def p_value(value: float) -> str:
     """Return a p-value with three decimals, never as zero."""
-    # 0.000 would read as certainty, which no resampling gives.
+    # 0.000 would look certain, which resampling never is.
     return "< 0.001" if value < 0.0005 else number(value)
 
 
 def seconds(value: float | None, lower_bound: bool = False) -> str:
-    """Return a duration in the unit that suits it; a dash where it is unknown."""
+    """Return a duration in a suitable unit; a dash if unknown."""
     if value is None or math.isnan(value):
         return UNKNOWN
     whole, minutes = round(value), round(value / 60)
@@ -97,18 +97,18 @@ def seconds(value: float | None, lower_bound: bool = False) -> str:
 
 
 def pixels(value: float) -> str:
-    """Return a place in a drawing, with two decimals at most."""
+    """Return a position in a drawing, with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def text_width(text: str) -> float:
-    """Return roughly how wide a text is in the figures' font size."""
-    # By terminal cells, so that Chinese and Japanese names get the room that they take.
+    """Return the approximate width of a text in the figures' font size."""
+    # By terminal cells, so that Chinese and Japanese names get enough room.
     return cell_len(clean(text)) * 7.6
 
 
 def cut(text: str, cells: int) -> str:
-    """Return the text in at most ``cells`` terminal cells, cut in the middle: names differ at both ends."""
+    """Return the text in at most ``cells`` terminal cells, cut in the middle, since names differ at both ends."""
     text = clean(text)
     if cell_len(text) <= cells:
         return text
@@ -122,22 +122,22 @@ def split_flags(flags: str) -> list[str]:
 
 
 def marks(flags: Iterable[str]) -> str:
-    """Return the marks that stand next to a number."""
+    """Return the marks beside a number."""
     return "".join(dict.fromkeys(MARKS.get(flag, "!") for flag in flags))
 
 
 def meaning(flag: str) -> str:
-    """Return what a flag says, in words."""
+    """Return a flag's meaning in words."""
     return FLAGS.get(flag, flag.replace("_", " "))
 
 
 def in_words(name: str) -> str:
-    """Return what an answer metric is in words where its name is an abbreviation, else its name."""
+    """Return an answer metric in words if its name is an abbreviation, else its name."""
     return {"em": "exact match", "f1": "token F1"}.get(name, name)
 
 
 def rewards(measure: str) -> str:
-    """Return what a measure rewards in a line, or "" for one that is not in judgekit's catalogue."""
+    """Return what a measure rewards, in a line, or "" for one outside judgekit's catalogue."""
     definition = DEFINITIONS.get(re.split(r"[(@]", measure, maxsplit=1)[0])
     return definition.rewards if definition else ""
 

@@ -20,14 +20,14 @@ from judgekit.report.formatting import marks, meaning, number, split_flags
 from judgekit.report.model import Cost, Results
 
 HEADLINE: Final = "concordance"
-"""The coefficient up front in every cell."""
+"""The main coefficient of every cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One labeling under one measure: the headline coefficient with its interval, and tau-b beside it.
+    """One labeling under one measure: the main coefficient with its interval, and tau-b.
 
-    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why.
+    ``value`` is NaN if the coefficient is undefined; ``reason`` then says why.
     """
 
     labeling: str
@@ -43,33 +43,33 @@ class Cell:
 
     @property
     def defined(self) -> bool:
-        """Whether there is a headline value."""
+        """Whether there is a main value."""
         return not math.isnan(self.value)
 
 
 @dataclass(frozen=True)
 class Flagged:
-    """The flags of a table's cells, each with its labeling: which stand beside a number, and the notes below."""
+    """The flags of a table's cells with their labelings, for the marks beside numbers and the notes below."""
 
     cells: Sequence[tuple[str, Sequence[str]]]
 
     @cached_property
     def everywhere(self) -> tuple[str, ...]:
-        """The flags that all of several cells have: a note says so, and nothing is marked."""
-        # A mark beside every number hides those that differ.
+        """The flags shared by all of several cells: a note tells, and nothing is marked."""
+        # A mark beside every number would hide those that differ.
         if len(self.cells) < 2:
             return ()
         _, first = self.cells[0]
         return tuple(flag for flag in first if all(flag in flags for _, flags in self.cells))
 
     def own(self, flags: Iterable[str]) -> tuple[str, ...]:
-        """Return the flags that stand beside a cell's number."""
+        """Return the flags beside a cell's number."""
         everywhere = self.everywhere
         return tuple(flag for flag in flags if flag not in everywhere)
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
-        """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
+        """Each flag's mark and meaning with its labelings; those of all cells have no mark."""
         labelings: dict[str, dict[str, None]] = {}
         for labeling, flags in self.cells:
             for flag in flags:
@@ -87,8 +87,8 @@ class Flagged:
 class Grid:
     """Labelings x measures at one level, against the answers of one model.
 
-    ``cells[labeling, measure]`` is there for every combination that was computed; ``primary`` says whether one of them
-    is the primary cell.
+    ``cells[labeling, measure]`` holds every computed combination; ``primary`` tells whether one of them is the primary
+    cell.
     """
 
     level: str
@@ -103,12 +103,12 @@ class Grid:
         return Flagged([(cell.labeling, cell.flags) for cell in self.cells.values()])
 
     def own(self, cell: Cell) -> tuple[str, ...]:
-        """Return the flags that stand beside a cell's number."""
+        """Return the flags beside a cell's number."""
         return self._flagged.own(cell.flags)
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
-        """For each flag its mark and what it says, see `Flagged`."""
+        """Each flag's mark and meaning, see `Flagged`."""
         return self._flagged.notes
 
     @property
@@ -122,7 +122,7 @@ class Grid:
 
     @property
     def sizes(self) -> str:
-        """How many queries (or runs) the defined cells rest on: ``300`` or ``280 to 300``; "" where none is defined."""
+        """The number of queries (or runs) behind the defined cells: ``300`` or ``280 to 300``; "" without any."""
         sizes = [cell.n for cell in self.cells.values() if cell.defined]
         if not sizes:
             return ""
@@ -131,15 +131,15 @@ class Grid:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The interval methods that occur in it."""
+        """Its interval methods."""
         methods = {cell.method for cell in self.cells.values()}
         return tuple(sorted(methods - {""}))
 
 
 def grids(results: Results, coefficient: str = HEADLINE) -> list[Grid]:
-    """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first."""
-    # Labelings stand in the order of `results.labelings`, measures in that of `results.scores`; others follow in order
-    # of appearance.
+    """Return labelings x measures at the depth, metric and run of the primary cell, its model first."""
+    # Labelings are in the order of `results.labelings`, measures in that of `results.scores`; others follow in order of
+    # appearance.
     taus: dict[tuple[str, ...], float] = {}
     parts: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
     for row in records(at_primary(results.comparison, results.primary)):
@@ -157,7 +157,7 @@ def grids(results: Results, coefficient: str = HEADLINE) -> list[Grid]:
                 reason=row["undefined_reason"],
                 flags=tuple(split_flags(row["flags"])),
             )
-    # Tau-b may stand before or behind the headline coefficient in the table, so it is put in afterwards.
+    # Tau-b may come before or after the main coefficient in the table, so it is added afterwards.
     made = []
     for (level, model), cells in parts.items():
         for place, cell in cells.items():
@@ -170,20 +170,20 @@ def grids(results: Results, coefficient: str = HEADLINE) -> list[Grid]:
 
 
 def _in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Return names, each once, in a given order; those that it does not have follow in order of appearance."""
+    """Return names, each once, in a given order; others follow in order of appearance."""
     present = dict.fromkeys(names)
     return [name for name in dict.fromkeys([*order, *present]) if name in present]
 
 
 def where(frame: pd.DataFrame, **fixed: object) -> pd.DataFrame:
-    """Return the rows of a table whose columns have these values."""
+    """Return the rows of a table with these values in its columns."""
     for column, value in fixed.items():
         frame = frame[frame[column] == value]
     return frame
 
 
 def at_primary(frame: pd.DataFrame, primary: Primary, **more: object) -> pd.DataFrame:
-    """Return the rows of a comparison at the depth, metric and run of the primary cell, where ``more`` holds."""
+    """Return the rows of a comparison at the depth, metric and run of the primary cell, if ``more`` holds."""
     fixed = {"depth": primary.depth, "quality_metric": primary.metric, "run": primary.run}
     return where(frame, **fixed, **more)
 

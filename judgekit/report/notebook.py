@@ -1,4 +1,4 @@
-"""Figures and a summary of the objects of the API: the report's own, made of what such an object holds."""
+"""Figures and a summary of the API's objects, as in the report."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _(thing: Mapping[str, Any], coefficient: str = HEADLINE, run: str | None = N
 @figures.register
 def _(thing: Comparison, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
     decision, names = thing.decision, dict.fromkeys(thing.table["labeling"])
-    # A comparison of tables knows no files, so that only what the figures need is filled in.
+    # A comparison of tables knows no files, so only the figures' data are filled in.
     results = Results(
         title="",
         comparison=thing.table,
@@ -88,7 +88,7 @@ def _summary(
 
 @figures.register
 def _(thing: Labeling, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
-    # Missing labels before the labels: a mean of those that came says little without them.
+    # Missing labels come first: a mean of the others says little without them.
     counts = [f"{count(n)} {status.replace('_', ' ')}" for status, n in thing.counts().items() if n]
     labels = [f"{count(n)} × {label}" for label, n in thing.shares().items()]
     text = f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({', '.join(counts)}): {', '.join(labels)}."
@@ -97,7 +97,7 @@ def _(thing: Labeling, coefficient: str = HEADLINE, run: str | None = None) -> F
 
 @figures.register
 def _(thing: Evaluation, coefficient: str = HEADLINE, run: str | None = None) -> Figures:
-    # A table and no figure: a bar chart of means would hide that most runs differ by chance.
+    # A table, not a figure: a bar chart of means would hide that most runs differ by chance.
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     summary = _summary(texts=thing.warnings, table=generic(wide, confidence=0.95))

@@ -1,8 +1,8 @@
 """The HTML page: one file that opens from disk and fetches nothing.
 
-Every text goes through `clean` and autoescaping, and the page's own content security policy forbids requests and every
-script but the page's, whose hash it names, so that a document or a model cannot do anything with it. Without a browser
-that runs scripts all of it can be read but the queries.
+Every text goes through `clean` and autoescaping, and the page's content security policy forbids requests and all
+scripts except the page's own, by its hash, so documents and models cannot do anything with it. Without scripts,
+everything but the queries can be read.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SCRIPTS: Final = ("state.js", "tables.js", "explorer.js", "scatter.js", "figures
 MOST_ROWS: Final = 500
 """Rows of one generic table on the page."""
 MANY_RUNS: Final = 8
-"""Runs from which on the page shows the system level; its numbers stand in comparison.csv for any number of runs."""
+"""From this many runs on, the page shows the system level; comparison.csv always has its numbers."""
 
 
 def write_html(results: Results, path: str | Path, backing: Backing | None = None) -> None:
     """Write the page to ``path``, atomically; the same results give the same bytes."""
     path = Path(path)
     for old in path.parent.glob("queries/[0-9][0-9][0-9][0-9]*.js"):
-        old.unlink()  # 0.2 put texts there, which a page without texts must not leave behind
+        old.unlink()  # 0.2 put texts there, which must not stay beside a page without texts
     write_atomic(path, render(results, None if backing is None else pack(results, backing)))
 
 
@@ -48,14 +48,15 @@ def render(results: Results, packed: Packed | None = None) -> str:
 
 
 def shell(template: str, packed: Packed | None = None, **context: Any) -> str:
-    """Return a page with the style sheet and the script of the house, and with the rows of its queries."""
-    # One script, whose hash the policy names: whatever else a document brings along does not run.
+    """Return a page with judgekit's style sheet and script, and with the rows of its queries."""
+    # One script, by its hash in the policy; scripts in documents do not run.
     folder = files("judgekit.report") / "templates"
     style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("style.css", *SCRIPTS))
     opened = "window.judgekit = { found, marked, stateOf, fragment, placesOf };"  # to tests
     script = "\n".join(["(() => {", '"use strict";', *scripts, opened, "})();", ""])
     allowed = f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-    own = {"style": Markup(style), "script": Markup(script), "allowed": Markup(allowed)}  # no value of a user's in them
+    # None of these holds a user's value.
+    own = {"style": Markup(style), "script": Markup(script), "allowed": Markup(allowed)}
     return fill(template, packed=packed, **own, **context) + "\n"
 
 
@@ -84,13 +85,13 @@ def _context(results: Results) -> dict[str, Any]:
 
 
 def _telling(found: list[Grid], runs: int) -> list[Grid]:
-    """Leave out the system level of few runs, where there is another: any order of theirs comes about by chance."""
+    """Leave out the system level of few runs if there is another level, since their order may be chance."""
     shown = [grid for grid in found if grid.level != "system" or runs >= MANY_RUNS]
     return shown or found
 
 
 def _rewarding(results: Results) -> list[str]:
-    """Return the measures of which something is said, without cutoffs: nDCG@5 and nDCG@10 reward the same."""
+    """Return the measures to describe, without cutoffs: nDCG@5 and nDCG@10 reward the same."""
     names: dict[str, None] = {}
     for measure in results.comparison["measure"].unique():
         name = str(measure).rpartition("@")[0] or str(measure)
@@ -106,7 +107,7 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
         model = f"{row['model']} ({row['mode']})" if row.get("mode") else row["model"]
         fresh = {"model": model, "metric": row["metric"], "cells": {}, "closed": None, "runs": {}, "depths": set()}
         table = tables.setdefault((model, row["metric"]), fresh)
-        # Closed-book answers are the same for every run: a row of their own.
+        # Closed-book answers are the same for every run, so they have their own row.
         if (row["run"], row["depth"]) == (ALL, 0):
             table["closed"] = row
             continue
@@ -119,14 +120,14 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _scores(frame: pd.DataFrame) -> pd.DataFrame | None:
     """Return the mean scores: labelings and measures x runs."""
     rows: dict[tuple[str, str], dict[str, object]] = {}
-    for row in records(frame):  # pandas before 3 takes texts for equal that differ behind a NUL
+    for row in records(frame):  # pandas before 3 treats texts as equal that differ after a NUL
         key = {"labeling": row["labeling"], "measure": row["measure"]}
         rows.setdefault((row["labeling"], row["measure"]), key)[row["run"]] = row["value"]
     return pd.DataFrame([*rows.values()]) if rows else None
 
 
 def _differences(results: Results) -> pd.DataFrame | None:
-    """Return the paired differences of the primary cell in the headline coefficient."""
+    """Return the paired differences of the primary cell in the main coefficient."""
     primary = results.primary
     if results.differences is None:
         return None
@@ -136,8 +137,8 @@ def _differences(results: Results) -> pd.DataFrame | None:
 
 
 def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
-    """Return a table with any columns as texts; a ``_low`` and a ``_high`` are one column with the interval."""
-    # A section of a plug-in may hold a row per label; the file beside the page has all of them.
+    """Return a table with any columns as texts; ``_low`` and ``_high`` become one column with the interval."""
+    # A plug-in's section may have a row per label; the file beside the page has all of them.
     shown = frame.head(MOST_ROWS)
     columns: dict[str, bool] = {}
     texts: list[list[str]] = []
@@ -162,7 +163,7 @@ def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
 
 def _text(column: str, value: Any) -> str:
     """Return one value of such a table as text."""
-    # Before whole numbers, which truth values are to Python.
+    # Before whole numbers, because Python counts truth values as such.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -1,6 +1,6 @@
-"""What lies behind the numbers, query by query, as the page reads it: compressed, in blocks of a few queries.
+"""The data behind the numbers by query, in the form that the page reads: compressed, in blocks of a few queries.
 
-The page inflates the index when it opens, and a block when one of its queries is looked at.
+The page inflates the index when it opens, and a block when one of its queries is opened.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from judgekit.report.grids import records
 from judgekit.report.model import Bill, LabelingInfo, Results
 
 BLOCK: Final = 20
-"""Queries that are inflated together."""
+"""The number of queries inflated together."""
 
 MOST_QUERIES: Final = 5_000
 MOST_CHARACTERS: Final = 40_000_000
-"""What a page holds at most: a browser opens as much in a second or two, and mail and repositories refuse more."""
+"""The largest size of a page: a browser opens it in a second or two, and mail and repositories refuse more."""
 
 _RIGHT: Final = 0.5
 Rows = Mapping[str, list[dict[str, Any]]]
@@ -40,19 +40,19 @@ Rows = Mapping[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Backing:
-    """What an experiment left behind of each query. What is not there is not shown, and ``absent`` says why.
+    """An experiment's data on queries. Missing data are not shown, and ``absent`` says why.
 
     Attributes:
         labels: the labels table of each labeling.
         quality: the quality table, or None.
         queries, docs: the texts.
         lists: by run, the ranked doc ids of each query, down to the depth of the pool.
-        replies: what the replies behind labels took, columns of `REPLIES`, or None.
+        replies: the cost of the replies behind labels, columns of `REPLIES`, or None.
         scores: per-query scores by the primary measure, columns of `SCORES`, or None.
         kinds: the kind of each question, by query id.
-        asks: what each labeling that asks an LLM sends first about a pair.
+        asks: the first request about a pair, for each labeling that asks an LLM.
         texts: whether the page may hold questions, passages, answers and replies.
-        absent: a sentence on what cannot be shown.
+        absent: a sentence on data that cannot be shown.
     """
 
     labels: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -70,13 +70,13 @@ class Backing:
 
 @dataclass(frozen=True)
 class Packed:
-    """What the page needs to show queries.
+    """The page's data on queries.
 
     Attributes:
-        index: what queries are found by, as text.
+        index: the index by which queries are found, as text.
         blocks: the rows behind them.
-        left_out: queries beyond what a page holds.
-        absent: a sentence on what cannot be shown.
+        left_out: number of queries for which the page has no room.
+        absent: a sentence on data that cannot be shown.
     """
 
     index: str
@@ -86,14 +86,14 @@ class Packed:
 
 
 def pack(results: Results, backing: Backing) -> Packed | None:
-    """Return what the page needs to show queries; None where no query is known, and no reason either."""
+    """Return the page's data on queries; None if neither a query nor a reason is known."""
     tables = list(backing.labels.values())
     if backing.quality is not None:
         tables.append(backing.quality)
     known: dict[str, None] = {}
     for table in tables:
         known |= dict.fromkeys(table["query_id"])
-    # A pilot labels some of the questions of its file; the others have nothing to show.
+    # A pilot labels only some questions of its file; the others have nothing to show.
     ids = [query_id for query_id in backing.queries if query_id in known] or list(known)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
@@ -104,9 +104,9 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):  # of which the most are a multiple
         queries = [_Query(packing, query_id) for query_id in ids[start : start + BLOCK]]
         took = [[query.took(number) for query in queries] for number in range(len(_TOOK))]
-        # Numbers of one kind stand together, behind all texts: they take half the room so.
+        # Numbers of a kind are kept together after all texts, which halves their size.
         block = _squeezed({"queries": [query.rows() for query in queries], "took": took})
-        # The first block is there in any case: a page without a query would help nobody.
+        # The first block is always there: a page without a query would be useless.
         held += len(block)
         if held > MOST_CHARACTERS and blocks:
             break
@@ -116,7 +116,7 @@ def pack(results: Results, backing: Backing) -> Packed | None:
 
 
 def _squeezed(value: Any) -> str:
-    # By blocks and not as a whole: a browser inflates what is looked at, and opens at once.
+    # In blocks, so that a browser opens at once and inflates only what is looked at.
     packed = zlib.compress(orjson.dumps(value), 6)
     return base64.b64encode(packed).decode()
 
@@ -129,7 +129,7 @@ def _by_query(table: pd.DataFrame) -> Rows:
 
 
 def _asked(info: LabelingInfo) -> str:
-    """Return which model a labeling asks, where and with which prompt; "" where it asks none."""
+    """Return the model, endpoint and prompt of a labeling; "" if it asks none."""
     if not info.model:
         return ""
     where = f" at {info.endpoint}" if info.endpoint else ""
@@ -137,7 +137,7 @@ def _asked(info: LabelingInfo) -> str:
 
 
 def _takes(spending: Bill) -> str:
-    """Return what one request takes on average, as far as servers told; "" where nothing is known."""
+    """Return the average cost of a request as far as servers report it; "" if unknown."""
     cost = spending.standalone
     if not cost.requests:
         return ""
@@ -160,7 +160,7 @@ def _scores_of(table: pd.DataFrame | None, measure: str) -> dict[tuple[str, str,
 
 
 Took = Mapping[tuple[str, str, str], list[float | None]]
-"""What replies took by labeling, query and document: requests, tokens of prompt and reply, seconds, and when."""
+"""The cost of replies by labeling, query and document: requests, tokens of prompt and reply, seconds, and date."""
 
 _LATEST: Final = 253_402_300_800.0
 """The year 10,000, in seconds since 1970."""
@@ -168,7 +168,7 @@ _TOOK: Final = ("requests", "prompt_tokens", "completion_tokens", "seconds", "st
 
 
 def _took_of(table: pd.DataFrame | None) -> Took:
-    """Return what replies took, as the page shows it: seconds to two digits, the time as minutes since 1970."""
+    """Return the cost of replies in the page's form: seconds to two digits, the date as minutes since 1970."""
     if table is None:
         return {}
     keys = zip(*(table[name].tolist() for name in ("labeling", "query_id", "doc_id")), strict=True)
@@ -176,7 +176,7 @@ def _took_of(table: pd.DataFrame | None) -> Took:
     for key, numbers in zip(keys, zip(*(table[name].tolist() for name in _TOOK), strict=True), strict=True):
         requests, prompt, completion, seconds, stored_at = (None if math.isnan(n) else n for n in numbers)
         seconds = None if seconds is None else float(f"{seconds:.2g}")
-        # The time of a row is under no checksum, and a browser cannot show every number as a date.
+        # A row's time has no checksum, and a browser cannot show every number as a date.
         minutes = stored_at // 60 if stored_at is not None and 0 <= stored_at < _LATEST else None
         took[key] = [_whole(requests), _whole(prompt), _whole(completion), seconds, _whole(minutes)]
     return took
@@ -187,7 +187,7 @@ def _whole(number: float | None) -> int | None:
 
 
 class _Packing:
-    """What all queries have in common."""
+    """Data shared by all queries."""
 
     def __init__(self, results: Results, backing: Backing) -> None:
         self.primary: Primary = results.primary
@@ -212,7 +212,7 @@ class _Packing:
         self.requests = Requests(backing.asks if backing.texts else {})
 
     def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return what the page searches, filters and sorts by."""
+        """Return the data by which the page searches, filters and sorts."""
         depth = self.primary.depth
         values: list[float] = []
         for entry in entries:
@@ -225,7 +225,7 @@ class _Packing:
             labelings.append(told)
         right = _RIGHT
         if values and not 0 <= min(values) <= max(values) <= 1:
-            # Ratings on a scale of their own: an answer is right from its middle on.
+            # Ratings with their own scale: an answer is right from the middle on.
             right = (min(values) + max(values)) / 2
         return {
             "queries": entries,
@@ -243,7 +243,7 @@ class _Packing:
         }
 
     def text(self, text: object) -> str:
-        """Return a text as the page shows it; "" where it may hold none."""
+        """Return a text in the page's form; "" if texts are not allowed."""
         return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text
 
 
@@ -267,7 +267,7 @@ class _Query:
         self.docs = list(docs)
 
     def entry(self) -> dict[str, Any]:
-        """Return what the query is found by."""
+        """Return the query's entry in the index."""
         packing = self.packing
         relevant: list[dict[str, bool]] = []
         lost: list[list[str]] = []
@@ -296,7 +296,7 @@ class _Query:
         }
 
     def _count(self, votes: Mapping[str, bool], run: str) -> int:
-        """Return how many of the documents that a run's answer was given from are called relevant."""
+        """Return the number of relevant documents among those behind a run's answer."""
         # Without the runs' files every labelled document counts.
         shown = self.docs
         if self.lists:
@@ -304,13 +304,13 @@ class _Query:
         return sum(votes.get(doc_id, False) for doc_id in shown)
 
     def _scores(self, labeling: str) -> list[float | None]:
-        """Return the labeling's score of each run by the primary measure; None where there is none."""
+        """Return the labeling's score of each run by the primary measure, or None."""
         return [self.packing.scores.get((labeling, run, self.query_id)) for run in self.packing.runs]
 
     def _quality(self) -> tuple[list[float | None], list[bool]]:
-        """Return by run the answer's quality in the cell of the decision, and whether the answer is missing.
+        """Return each run's answer quality in the decision's cell, and whether the answer is missing.
 
-        Of several answers of a run it is the mean.
+        For several answers of a run it is the mean.
         """
         primary = self.packing.primary
         found: dict[str, list[float]] = {run: [] for run in self.packing.runs}
@@ -322,13 +322,13 @@ class _Query:
             if not math.isnan(row["value"]):
                 found[row["run"]].append(row["value"])
             else:
-                # An answer to which the metric does not apply has no value, and is there.
+                # An answer to which the metric does not apply has no value, but is not missing.
                 missing[row["run"]] = row.get("status", Status.OK.value) not in NOT_MISSING
         values = [round(math.fsum(each) / len(each), 4) if each else None for each in found.values()]
         return values, list(missing.values())
 
     def rows(self) -> dict[str, Any]:
-        """Return what is shown of the query."""
+        """Return the content shown for the query."""
         backing, text = self.packing.backing, self.packing.text
         docs: list[Doc] = []
         if backing.texts and backing.docs is not None:
@@ -353,7 +353,7 @@ class _Query:
         }
 
     def _label(self, labeling: str, row: Mapping[str, Any] | None, doc: Doc | None) -> dict[str, Any] | None:
-        """Return a label as the page shows it; None where the document was not labelled."""
+        """Return a label in the page's form; None if the document was not labelled."""
         if row is None:
             return None
         text = self.packing.text
@@ -366,14 +366,14 @@ class _Query:
         }
         shown: dict[str, Any] = {name: value for name, value in texts.items() if value}
         shown["relevance"] = round(row["relevance"], 4) if obtained else None
-        # Without a reply nothing says that the request was sent.
+        # Without a reply, the request may never have been sent.
         asked = None if doc is None or not texts["raw"] else self.packing.requests.of(labeling, self.query, doc)
         if asked is not None:
             shown["asked"] = asked
         return shown
 
     def took(self, number: int) -> list[list[float | None] | None]:
-        """Return one of the numbers of what replies took, by labeling and document; None where nobody was asked."""
+        """Return one number of the replies' cost, by labeling and document; None if no model was asked."""
         took = []
         for name in self.labels:
             known = [self.packing.took.get((name, self.query_id, doc_id)) for doc_id in self.docs]
@@ -401,10 +401,10 @@ class _Query:
 
 
 def _split(votes: Sequence[Mapping[str, bool]], docs: Sequence[str]) -> float:
-    """Return the share of (document, two labelings) on which the two disagree about relevance."""
+    """Return the share of (document, pair of labelings) with different relevance."""
     pairs = split = 0
     for doc_id in docs:
-        # Only what two labelings both labelled can be a disagreement: a missing label disagrees with nothing.
+        # Only documents labelled by both can be a disagreement; a missing label is none.
         said = [vote[doc_id] for vote in votes if doc_id in vote]
         yes = sum(said)
         pairs += len(said) * (len(said) - 1) // 2

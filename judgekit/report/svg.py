@@ -1,4 +1,4 @@
-"""Figures as they are handed out: a drawing, its numbers, and the files that they are saved as.
+"""Figures for users: a drawing, its numbers, and their files.
 
 Colours and strokes come from `figures.css` by class, so that a figure follows the light or dark scheme of a page.
 """
@@ -34,8 +34,8 @@ def style() -> str:
 
 @cache
 def _printed() -> str:
-    """Return the style sheet for paper: the light colours in place of variables, which most programs do not know."""
-    # One style sheet for page and file: two would drift apart, and a figure in a paper would lose its colours.
+    """Return the style sheet for paper, with light colours instead of variables, which most programs do not know."""
+    # One style sheet for page and file, since two would drift apart.
     light = style().split("@media")[0]
     colours = dict(re.findall(r"(--\w+): (#\w+);", light))
     rules = re.sub(r"^  --.*\n|  background: [^;]*;", "", light, flags=re.MULTILINE) + style().rpartition("\n}\n")[2]
@@ -47,11 +47,11 @@ class Figure:
     """A figure; in a notebook it shows itself.
 
     Attributes:
-        name: a slug, which files go by; unique among the figures of a report.
-        title: in words.
+        name: a slug for files, unique among the figures of a report.
+        title: the title.
         caption: how to read it.
-        alt: what it shows, for those who do not see it.
-        data: the numbers that it shows, with columns in words.
+        alt: a description for those who cannot see it.
+        data: the shown numbers, with columns in words.
         svg: the drawing, for a page that has `style`.
         narrow: the same drawing for a phone, with its panels below each other.
     """
@@ -71,12 +71,12 @@ class Figure:
 
     @property
     def link(self) -> str:
-        """The numbers as a link that holds them, for a page that loads nothing."""
+        """The numbers inside of a link, for a page that loads nothing."""
         return f"data:text/csv;base64,{b64encode(self.csv.encode(errors='replace')).decode()}"
 
     def file(self) -> str:
-        """Return the drawing as an SVG file that needs no other file and that any program can read."""
-        # Within a page neither the name space nor the style is needed, and both would be there once per figure.
+        """Return the drawing as a self-contained SVG file for any program."""
+        # A page needs neither the name space nor the style, which would be repeated for each figure.
         made = str(self.svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
         return made.replace("><title", f"><style>{_printed()}</style><title", 1)
 
@@ -96,11 +96,11 @@ class Figure:
 
 
 class Figures(tuple[Figure, ...]):
-    """Figures in a row, those that there are, which can be named; in a notebook they show themselves.
+    """A tuple of the available figures, which can also be looked up by name; in a notebook they show themselves.
 
     Attributes:
-        summary: what they are of in words and a table, as HTML.
-        needs: what a figure of each name needs to be drawn, in words.
+        summary: a description of their subject in words and a table, as HTML.
+        needs: the requirements of each named figure, in words.
     """
 
     summary: Markup
@@ -112,7 +112,7 @@ class Figures(tuple[Figure, ...]):
         summary: Markup | None = None,
         needs: Mapping[str, str] | None = None,
     ) -> Self:
-        """Make a tuple of them; those of other `Figures` need what they needed there."""
+        """Make a tuple of them; those from other `Figures` keep their requirements."""
         self = super().__new__(cls, filter(None, figures))
         self.summary = summary or Markup("")
         self.needs = needs or getattr(figures, "needs", {})
@@ -120,7 +120,7 @@ class Figures(tuple[Figure, ...]):
 
     def named(self, name: str) -> Figure:
         """Return the figure of a name."""
-        # By name and not by number: which figures there are depends on the data.
+        # By name, not by number, since the available figures depend on the data.
         by_name = {figure.name: figure for figure in self}
         if name not in by_name and name in self.needs:
             raise UsageError(f"no figure {name!r} could be drawn: it needs {self.needs[name]}")
@@ -129,7 +129,7 @@ class Figures(tuple[Figure, ...]):
         return by_name[name]
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write all of them, as SVG and CSV, into a folder, which is made where it is missing; return the files."""
+        """Write all of them as SVG and CSV into a folder, which is made if missing; return the files."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         paths = []
         for figure in self:

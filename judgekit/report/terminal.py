@@ -1,7 +1,7 @@
-"""The terminal: the decision, and one table of what each labeling is worth and takes.
+"""The terminal: the decision, and one table of each labeling's worth and cost.
 
-On a terminal the table fits its width. Elsewhere (a pipe, a file, CI) it comes without colour codes and without
-truncation, and fits `PLAIN` columns; only the decision's sentences are wrapped.
+On a terminal the table fits its width. Elsewhere (a pipe, a file, CI) it has no colour codes and no truncation, and
+fits `PLAIN` columns; only the decision's sentences are wrapped.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from judgekit.report.grids import HEADLINE, Cell, Grid, grids, labelled
 from judgekit.report.model import Cost, LabelingInfo, Results
 
 WIDE = 100_000
-"""Columns of a console that is not a terminal, so that no sentence is ever cut or wrapped."""
+"""The width of a console that is not a terminal, so that no sentence is cut or wrapped."""
 
 PLAIN = 100
-"""Columns that its tables fit into."""
+"""The width of its tables."""
 
 
 def print_tables(results: Results, console: Console | None = None) -> None:
-    """Print the decision, and what each labeling is worth and takes."""
+    """Print the decision, and each labeling's worth and cost."""
     console = console or Console(highlight=False)
     if console.is_terminal:
         console.print(Group(*_parts(results, console.width)), highlight=False)
         return
-    # Rich fills lines with blanks up to the width: in a file they would be noise in every diff.
+    # Rich fills lines with blanks up to the width, which would be noise in every diff of a file.
     buffer = io.StringIO()
     plain = Console(file=buffer, width=WIDE, color_system=None, force_terminal=False, legacy_windows=False)
     plain.print(Group(*_parts(results, PLAIN)), highlight=False)
@@ -56,11 +56,11 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
     for row in wrapped([(title, clean(text)) for title, text in results.decision], width).splitlines():
         yield Text.assemble((row[:INDENT], "bold"), row[INDENT:])
     yield Text()
-    # One number for one use: runs are chosen by r, as in *Keep*, and failing questions found by concordance.
+    # One number per use: r for choosing runs, as in *Keep*, and concordance for finding failing questions.
     by_r = [grid for grid in grids(results, POOLED) if grid.primary]
     for grid in by_r or grids(results):
         if grid.primary:
-            # The measure of the decision only: the page has the others.
+            # Only the decision's measure; the page has the others.
             cells = {key: cell for key, cell in grid.cells.items() if cell.measure == results.primary.measure}
             part = replace(grid, cells=cells)
             meaning = "0 is none, 1 is perfect" if by_r else "0.5 is chance"
@@ -72,7 +72,7 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
 
 
 def _labelings(part: Grid, results: Results, follows: str) -> Table:
-    """Return a row for each labeling, and for answering: how it follows the answers, what it takes, what is missing."""
+    """Return a row for each labeling and for answering: how it follows the answers, its cost, and what is missing."""
     primary, infos = results.primary, {info.name: info for info in results.labelings}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("labeling", overflow="fold", min_width=8)
@@ -85,7 +85,7 @@ def _labelings(part: Grid, results: Results, follows: str) -> Table:
         missing = count(info.missing) if info.counts else UNKNOWN
         cell = _cell(part, part.cells.get((labeling, primary.measure)))
         table.add_row(Text(clean(labeling)), cell, *spent, missing)
-    # Answering stands among the labelings: it is one of the things to buy, and often the better one.
+    # Answering is among the labelings, since it can also be bought and is often better.
     for answers in results.answers:
         if answers.at_decision is not None:
             spent = _spent(answers.at_decision, results.currency)
