@@ -1,4 +1,4 @@
-"""What labels and answers cost: claims on as many new questions, on a further run, and on the budget."""
+"""Claims about the cost of labels and answers: for as many new questions again, a further run, and the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
 def costs(case: Case) -> Iterator[Claim]:
-    """Yield the cost of as many new questions by each labeling, and which need reference answers or ratings."""
+    """Yield each labeling's cost for as many new questions again, and which need reference answers or ratings."""
     pool, prices = case.background.pool, case.prices
     if pool is None:
         return
@@ -32,7 +32,7 @@ def costs(case: Case) -> Iterator[Claim]:
         return
     verb = "takes" if pool.queries == 1 else "take"
     questions = f"{plural(pool.queries, 'new question')} {verb}"
-    # The number of questions stands in one place.
+    # The number of questions appears once.
     again = "To repeat this with as many new questions takes" if pool.queries == case.questions > 1 else questions
     yield Claim("costs", f"{again} {_together(amounts)}.", line="Cost", rank=1)
     for name, amount in amounts.items():
@@ -174,7 +174,7 @@ def _in_unit(case: Case, amount: float, unit: str) -> str:
 
 
 def unknown(case: Case) -> Iterator[Claim]:
-    """Yield the labelings of unknown origin, about which no other claim can say more."""
+    """Yield the labelings of unknown origin, which have no other claims about cost."""
     background, priced = case.background, check_costs(case.background.costs)
     names: list[str] = []
     for use in USES:

@@ -1,4 +1,4 @@
-"""How models are asked: the budget, the reply store, and who hears of progress."""
+"""How models are asked: the budget, the reply store, and the callback for progress."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Asking:
 
     @property
     def budget(self) -> Budget:
-        """The most that may be sent."""
+        """The largest amounts to send."""
         return Budget(max_requests=self.max_requests, max_cost=self.max_cost)
 
     def within(self, budget: Budget) -> Self:

@@ -528,7 +528,7 @@ class Attempt:
         return exchange
 
     def _take(self, reply: Reply, sent: bytes, body: Mapping[str, Any]) -> None:
-        """Take a reply in: make its record, and look at what it says about its server."""
+        """Make a reply's record, and learn what it tells about the server."""
         request = self.request
         self.record = Record(
             key=request.key,
@@ -579,16 +579,16 @@ class Attempt:
             params = orjson.loads(body)
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
         if isinstance(response, Accepted):
-            # Finding a recorded reply takes another time than its model took.
+            # Finding a recorded reply takes a different time than asking the model.
             took = None if endpoint.built_in else seconds
             reply = Reply(self.request.key, response.raw, body=response.json, seconds=took)
             return _Exchange(reply, status, worked=True, json=response.json)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
         if isinstance(response, Fatal) and endpoint.application and status >= _SERVER_ERROR:
-            response = Retry(response.reason)  # a key that it could not use is its own, and no setting here
+            response = Retry(response.reason)  # the application's own key was wrong, not a setting here
         if isinstance(response, Retry) and response.kind == UNEXPLAINED and client.keyless and not client.proven:
-            response = Fatal(response.reason, "key")  # what LiteLLM's proxy says where no key was sent
+            response = Fatal(response.reason, "key")  # the message of LiteLLM's proxy if no key was sent
         return _Exchange(response, status, worked=status < 300)
 
     def _not_connected(self, problem: NotConnectedError) -> Retry | Fatal:

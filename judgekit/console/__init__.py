@@ -1,1 +1,1 @@
-"""What commands share, judgekit's own and those of plug-ins: options, how they print, how progress is drawn."""
+"""Code shared by judgekit's and plug-ins' commands: options, printing, progress."""

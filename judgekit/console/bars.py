@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _LINE_EVERY_S: Final = 30.0
 _NUMBERS: Final = 34
-"""Columns that the numbers of a stage take, in millions, with both times."""
+"""The columns for a stage's numbers, in millions, with both times."""
 _ROOM_FOR_BARS: Final = 80
-"""Columns of a terminal that take a bar and what became of the requests beside the numbers."""
+"""The columns of a terminal with room for a bar and the requests' outcomes beside the numbers."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def progress() -> Iterator[Progress]:
 
 
 class _Drawing:
-    """What was told so far: notes, the money, and when each stage began."""
+    """The state of the display: notes, the money, and when each stage began."""
 
     bars: AbstractContextManager[object] = nullcontext()
 
@@ -54,22 +54,22 @@ class _Drawing:
 
     @property
     def money(self) -> str:
-        """The money so far; what no server counted makes it a bound."""
+        """The money so far; a bound if servers did not count some tokens."""
         return f"{'at most about ' if self.uncounted else ''}{self.spent or 0.0:,.4g}"
 
     @property
     def basis(self) -> str:
-        """What the money rests on where servers did not count."""
+        """How the money is computed if servers did not count."""
         if not self.uncounted:
             return ""
         return f" (no tokens were counted for {self.uncounted:,} requests, so their cost is an estimate)"
 
     def seconds(self, stage: str) -> float:
-        """Return how long a stage has been running."""
+        """Return the running time of a stage."""
         return time.monotonic() - self.began[stage]
 
     def details(self, event: Event) -> str:
-        """Return what became of a stage's requests, and the money of the whole run; "" of one that asks nobody."""
+        """Return the outcomes of a stage's requests, and the money of the whole run; "" without requests."""
         if not event.requests:
             return ""
         details = f"{event.sent:,} sent, {event.cached:,} from the store"
@@ -87,7 +87,7 @@ class _Drawing:
         say(line, err=True)
 
     def draw(self, event: Event) -> None:
-        """Show how far a stage is."""
+        """Show the progress of a stage."""
         raise NotImplementedError
 
 
@@ -97,10 +97,10 @@ class _Bars(_Drawing):
 
         super().__init__()
         screen = console(stderr=True)
-        # By the speed of late: what came from the store at once makes nobody hope for long.
+        # By recent speed, so that replies from the store do not raise false hopes.
         times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
         columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}"), rich.MofNCompleteColumn(), *times]
-        # Where there is little room, the numbers are kept, and the bar goes.
+        # With little room, the bar is dropped, not the numbers.
         self.longest = max(10, screen.width - _NUMBERS)
         if screen.width >= _ROOM_FOR_BARS:
             columns.insert(1, rich.BarColumn())
@@ -112,7 +112,7 @@ class _Bars(_Drawing):
         self.bars.console.print(line, markup=False)
 
     def draw(self, event: Event) -> None:
-        # A note alone, as of a server, is no stage that would need a bar.
+        # A mere note, for example about a server, needs no bar.
         if event.total is None and event.note:
             return
         if event.stage not in self.tasks:
@@ -135,7 +135,7 @@ class _Lines(_Drawing):
         if event.done >= event.total:
             self.finished.add(event.stage)
             parts = [f"{event.stage}: {event.done:,} in {self.seconds(event.stage):.1f} s"]
-        # A log holds a line now and then, since events come with every reply.
+        # A log gets a line now and then, since every reply is an event.
         elif time.monotonic() - self.told_at < _LINE_EVERY_S:
             return
         else:

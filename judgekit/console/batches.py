@@ -1,4 +1,4 @@
-"""What `--batch submit` and `--batch fetch` end with, and the older `judgekit batch`."""
+"""The results of `--batch submit` and `--batch fetch`, and of the older `judgekit batch`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def submitted_batches(found: BatchExport) -> CommandResult:
-    """Return what submitting ends with."""
+    """Return the result of submitting."""
     told = [
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
         f" {found.under_way:,} were submitted before"
@@ -33,9 +33,9 @@ def submitted_batches(found: BatchExport) -> CommandResult:
 
 
 def fetched_batches(fetched: Iterable[Fetched], *, as_json: bool) -> CommandResult:
-    """Return what fetching ends with: how far each batch is, and what was imported of it.
+    """Return the result of fetching: the progress of each batch, and the imported replies.
 
-    People read of each batch as soon as it is there: a large one takes minutes, and a later one may fail.
+    Each batch is reported as soon as it is there, since a large one takes minutes, and a later one may fail.
     """
     told = _Told(quiet=as_json)
     for result in fetched:
@@ -60,7 +60,7 @@ def fetched_batches(fetched: Iterable[Fetched], *, as_json: bool) -> CommandResu
 
 
 def imported_files(found: Iterable[tuple[str, BatchImport]], *, as_json: bool) -> CommandResult:
-    """Return what importing result files ends with; people read of each file once it is imported."""
+    """Return the result of importing result files; each file is reported when imported."""
     told = _Told(quiet=as_json)
     rows: list[dict[str, object]] = []
     for path, imported in found:
@@ -72,10 +72,7 @@ def imported_files(found: Iterable[tuple[str, BatchImport]], *, as_json: bool) -
 
 @dataclass
 class _Told:
-    """What was said of batches: the requests without a reply, and a row for each batch.
-
-    Nothing is printed if ``quiet``.
-    """
+    """Reports about batches: requests without a reply, and a row per batch. Nothing is printed if ``quiet``."""
 
     quiet: bool
     missing: list[str] = field(default_factory=list)
@@ -87,7 +84,7 @@ class _Told:
             say(line)
 
     def add(self, imported: BatchImport) -> None:
-        """Say what was imported."""
+        """Report the imported replies."""
         self.say(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
         for sentence in _without_reply(imported):
             self.say(f"  {sentence}")
@@ -103,7 +100,7 @@ def _without_reply(imported: BatchImport) -> Iterator[str]:
 
 
 def _progress(fetched: Fetched) -> str:
-    """Return how far a batch is."""
+    """Return the progress of a batch."""
     submission = fetched.submission
     whom = f"{submission.batch or submission.file} ({submission.model} at {fetched.endpoint.name})"
     if fetched.batch is None:

@@ -1,4 +1,4 @@
-"""What a dry run counted: requests, tokens and money by stage."""
+"""The counts of a dry run: requests, tokens and money by stage."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
-    """Print what a dry run counted, by stage."""
+    """Print the counts of a dry run, by stage."""
     from judgekit.client.budget import Budget, Spending
     from judgekit.client.routes import context_lengths
     from judgekit.client.sync import run_sync
 
     price = Spending(Budget(), prices).price
     money = {stage: plan.money(price) for stage, plan in plans.items()}
-    # Asked of the server, not of a table of models: one is started with any length.
+    # The server is asked, since a model can be started with any length.
     lengths = run_sync(context_lengths(plans["all"].lacking))
     for stage, plan in plans.items():
         if stage != "all":
@@ -38,7 +38,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
         cells.append(row[: len(titles)])
     grid(titles, cells, left=1)
     say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
-    # Not said of labelers that ask exactly once.
+    # Left out for labelers that ask exactly once.
     if plans["all"].at_least:
         say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
     if plans["all"].tokens.high:
@@ -49,7 +49,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
 
 
 def counted(plans: Mapping[str, Plan], prices: Prices) -> list[dict[str, Any]]:
-    """Return what a dry run counted, a row for each stage and one for all together, for JSON."""
+    """Return the counts of a dry run for JSON: a row for each stage and one for all."""
     from judgekit.client.budget import Budget, Spending
 
     price = Spending(Budget(), prices).price
@@ -72,7 +72,7 @@ def counted(plans: Mapping[str, Plan], prices: Prices) -> list[dict[str, Any]]:
 
 
 def _to_send(plan: Plan) -> str:
-    """Return how many requests the store lacks, and how many it may become."""
+    """Return the number of requests that the store lacks, and the largest possible number."""
     text = f"{plan.requests - plan.cached:,}"
     if plan.at_least:
         text = f"at least {text}"
@@ -82,9 +82,9 @@ def _to_send(plan: Plan) -> str:
 
 
 def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> None:
-    """Say which requests of a stage are longer than what a server's model takes."""
+    """Report a stage's requests that are too long for a server's model."""
     cut = "set context_tokens under [answers]" if stage.startswith("answer") else "shorten passages"
-    # Some servers cut a prompt that is too long without a word: this is the last moment to notice.
+    # Some servers silently cut prompts that are too long, so this is the last chance to notice.
     for endpoint, length in lengths.items():
         many, longest = plan.too_long(endpoint, length)
         if many:

@@ -1,4 +1,4 @@
-"""How the help of commands looks: options under headings, examples, each command with its whole first sentence."""
+"""The help of commands: options under headings, examples, and each command with its whole first sentence."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _KINDS: Final = {
     "str": "TEXT",
     "list[str]": "TEXT",
 }
-"""What typer calls the value of an option, and the word that stands for it in the help."""
+"""Typer's names for values of options, and the words for them in the help."""
 
 
 def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return each parameter's name and text of a command, or of a group, by heading, as the help shows them."""
+    """Return the names and texts of the parameters of a command or group, by heading, as shown in the help."""
     headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for param in command.get_params(ctx):
         if record := param.get_help_record(ctx):
             panel = getattr(param, "rich_help_panel", None)
             heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
-            # What typer calls a value is a type of Python's, which says nothing to those who do not know it.
+            # Typer names a value by its Python type, which not every user knows.
             name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
             text = re.sub(r"x>=(\S+?)(?=[];])", r"at least \1", record[1])
             headings.setdefault(heading, []).append((name, text))
@@ -53,7 +53,7 @@ class Command(typer.core.TyperCommand):
         self.examples = dedent(examples).splitlines()
 
     def names(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Yield what the command can be told to use, by heading: a name and a line about it each."""
+        """Yield names that the command takes, by heading, each with a line about it."""
         yield from ()
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -67,7 +67,7 @@ class Command(typer.core.TyperCommand):
 
 
 def command_with(names: Callable[[], Iterator[tuple[str, list[tuple[str, str]]]]]) -> type[Command]:
-    """Return the class of a command whose help ends with names that it takes."""
+    """Return the class of a command whose help ends with the names that it takes."""
 
     class Naming(Command):
         """A command that takes names."""
@@ -97,7 +97,7 @@ class Commands(typer.core.TyperGroup):
     """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options; typer's own switches are off and not None, which it would load pydantic to read."""
+        """Return the options; typer's own switches are False, because it would load pydantic to read None."""
         params = super().get_params(ctx)
         for param in params:
             if getattr(param, "is_flag", False) and param.default is None:
@@ -106,7 +106,7 @@ class Commands(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands (typer's types are those of click, or its own copy of it)."""
-        # In the order of the journey and not of the alphabet: a newcomer reads from the top.
+        # In the order of use, not of the alphabet, since newcomers read from the top.
         headings: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             one = self.get_command(ctx, name)
@@ -121,7 +121,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def group(about: str, **settings: Any) -> App:
-    """Return an app of commands whose help is plain text: importing what draws it richly takes longer than the rest."""
+    """Return an app whose help is plain text, since importing rich takes longer than the rest."""
     return App(
         help=about,
         cls=Commands,

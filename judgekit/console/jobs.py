@@ -1,4 +1,4 @@
-"""The options of every command that asks, and the one place where its job is carried out."""
+"""The options of all commands that ask models, and the execution of their jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How models are asked, as `Asking` declares it, and what is done with the job."""
+    """How models are asked, as declared by `Asking`, and what to do with the job."""
 
     max_cost: Annotated[float | None, declared_option(Asking, "max_cost", rich_help_panel=ENDPOINT)] = None
     max_requests: Annotated[int | None, declared_option(Asking, "max_requests", rich_help_panel=ENDPOINT)] = None
@@ -62,7 +62,7 @@ class JobOptions:
         return Asking(**given, progress=draw, prices=prices or {})
 
     def carry_out(self, command: str, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
-        """Do a job with its progress drawn; a dry run shows what it would send, and ends the command."""
+        """Do a job and draw its progress; a dry run shows what it would send, and ends the command."""
         return self._carried_out(command, function, {}, *args, **options)
 
     def _carried_out(
@@ -74,7 +74,7 @@ class JobOptions:
         part = None if self.part is None else part_of(self.part)
         with progress() as draw:
             job = function.job(*args, **options, asking=self.asking(draw, prices))
-            # Drawn as progress, so that a job which says them of itself does not repeat them.
+            # Drawn as progress, so that a job that also reports them does not repeat them.
             for line in job.notes:
                 draw(Event("inputs", 0, None, note=line))
             if part is not None:
@@ -85,7 +85,7 @@ class JobOptions:
                 self._end(command, fetched_batches(job.fetch(), as_json=self.as_json))
             if not self.dry_run:
                 return job.run()
-            # A folder for results is looked at when there are some; a single file is named for this one purpose.
+            # A results folder is checked when there are results; a single file only has this purpose.
             if not job.files.is_folder:
                 job.files.check()
             plans = job.plan()
@@ -94,14 +94,14 @@ class JobOptions:
         self._end(command, CommandResult(lambda: show_plan(plans, job.asking.prices), record, warnings=about))
 
     def _check_one_way(self) -> None:
-        """Refuse several ways to do a job, and limits that one of them does not keep."""
-        # Each answers another question: doing only one of two would be taken for both.
+        """Refuse several ways to do a job, and limits that do not apply to one of them."""
+        # They do different things, and doing only one would look like both.
         ways = [name for name in ("dry_run", "part", "batch") if getattr(self, name)]
         if len(ways) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
             raise UsageError(f"{second} fills the store: use it without {first}")
         limits = [name for name in ("max_cost", "max_requests") if getattr(self, name) is not None]
-        # A batch is asked as a whole: its cost is known before it is submitted, and cannot be limited afterwards.
+        # A batch is sent as a whole: its cost is known before submission, and cannot be limited afterwards.
         if self.batch is not None and limits:
             name = f"--{limits[0].replace('_', '-')}"
             raise UsageError(f"--batch submits all requests: leave out {name}, and see with --dry-run what they cost")
@@ -113,7 +113,7 @@ class JobOptions:
 
 
 def _of_part(job: Job[Any], number: int, of: int) -> CommandResult:
-    """Have a part of a job answered, and return what it took: a part makes no results."""
+    """Have a part of a job answered, and return its cost; a part has no results."""
     taken = job.part(number, of).values()
     counts = {what: sum(getattr(usage, what) for usage in taken) for what in ("sent", "cached", "failed")}
     told = (
@@ -126,7 +126,7 @@ def _of_part(job: Job[Any], number: int, of: int) -> CommandResult:
 
 @dataclass(frozen=True)
 class AskOptions(JobOptions, EndpointOptions):
-    """Everything that is said of one endpoint and of asking it."""
+    """All options about one endpoint and asking it."""
 
     concurrency: Annotated[
         int | None,
@@ -134,11 +134,11 @@ class AskOptions(JobOptions, EndpointOptions):
     ] = None
 
     def carry_out(self, command: str, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
-        """Do a job with the endpoints that the options name."""
-        # A wrong server is told before a large collection is read.
+        """Do a job with the endpoints in the options."""
+        # A wrong server is reported before a large collection is read.
         servers = self.servers()
         endpoints = list(servers.endpoints.values())
-        if self.dry_run:  # a run says so itself
+        if self.dry_run:  # a run reports it itself
             from judgekit.experiment.prepare import check_access
 
             check_access(endpoints)

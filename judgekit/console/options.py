@@ -1,4 +1,4 @@
-"""The options that several commands share, each declared once, and what they describe: files, an endpoint, a budget.
+"""Options shared by several commands, each declared once: files, an endpoint, a budget.
 
 Options that go together are a dataclass. A command under `expanded` takes them as one parameter.
 """
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from judgekit.experiment.servers import Servers
 
 ENDPOINT: Final = "Endpoint and store"
-"""The heading of the options that say whom to ask, up to where, and where replies are kept."""
+"""The heading of the options about endpoints, limits and the reply store."""
 
 
 def declared_option(kind: type, name: str, *names: str, **display: Any) -> Any:
-    """Return the option that a dataclass's field declares: a range, which the class checks, a short form, and help."""
+    """Return the option declared by a dataclass's field: a range (checked by the class), a short form, and help."""
     (field,) = (field for field in fields(kind) if field.name == name)
     text = attributes(kind)[name].replace("``", "").removesuffix(".")
     bounds = str(bounds_of(field)).removeprefix(" of").strip()
@@ -58,7 +58,7 @@ ScaleOption = Annotated[
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes, in place of each parameter that is a dataclass of options, these options."""
+    """Return a command in which each parameter that is a dataclass of options is replaced by these options."""
     plain = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
@@ -68,7 +68,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             options += _parameters(groups[name])
         else:
             options.append(parameter)
-    # A dataclass's fields have defaults, and a plain option without one may stand behind them.
+    # A dataclass's fields have defaults, and a plain option without one may follow them.
     options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
 
     def called(**given: Any) -> None:
@@ -84,7 +84,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(group: type) -> list[inspect.Parameter]:
-    """Return the parameters of a dataclass; what it does not say to the command line is taken from its settings."""
+    """Return the parameters of a dataclass; fields absent from the command line come from its settings."""
     parameters = inspect.signature(group, eval_str=True).parameters
     if any(get_origin(parameter.annotation) is Annotated for parameter in parameters.values()):
         return list(parameters.values())
@@ -99,7 +99,7 @@ def _parameters(group: type) -> list[inspect.Parameter]:
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """The endpoint that is asked."""
+    """The endpoint to ask."""
 
     endpoint: Annotated[
         str | None,
@@ -114,7 +114,7 @@ class EndpointOptions:
     model: Annotated[str | None, typer.Option(help="Id of the model to ask there.", rich_help_panel=ENDPOINT)] = None
 
     def servers(self) -> Servers:
-        """Return the endpoints that the options name, with the prices that a file gives."""
+        """Return the endpoints in the options, with the prices from a file."""
         from judgekit.experiment.servers import Servers, servers_of
 
         changes: dict[str, Any] = {}
@@ -122,14 +122,14 @@ class EndpointOptions:
             value = getattr(self, name, None)
             if value is not None:
                 changes[name] = value
-        # Many labelers ask nobody, so that no server is no mistake by itself.
+        # Many labelers ask no model, so a missing server is not an error by itself.
         if self.endpoint is None:
             if changes:
                 raise UsageError(f"--{next(iter(changes))} sets an option of a server: name the server with --endpoint")
             return Servers({}, {})
         servers = servers_of(self.endpoint, changes)
         for name, endpoint in servers.endpoints.items():
-            # A limit without a price would never be reached: the run would spend without an end.
+            # A limit without a price would never be reached, and spending would not end.
             priced = name in servers.prices or endpoint.model in servers.prices
             if not priced and getattr(self, "max_cost", None) is not None:
                 table = f"[prices.{endpoint.model!r}]"
@@ -145,13 +145,13 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
         if not file:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
-        # A `.trec.gz` is named as its `.trec` is: results must not depend on who packed the file.
+        # A `.trec.gz` has the name of its `.trec`, so that results do not depend on compression.
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
         if name in files:
             raise UsageError(
                 f"two {what}s are named {name!r} ({files[name]} and {path}): give each a name, {what}=NAME=FILE"
             )
-        # The same file twice agrees with itself, and looks like a result.
+        # A file given twice agrees with itself, which would look like a result.
         for other, other_path in files.items():
             if other_path == path:
                 raise UsageError(f"{what} {item}: {other!r} is the same file; leave one out")
@@ -160,7 +160,7 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:
-    """Return the scales of qrels files by name; of a single file the name may be left out."""
+    """Return the scales of qrels files by name, which is optional for a single file."""
     scales: dict[str, str] = {}
     for item in items or ():
         name, _, scale = item.rpartition("=")

@@ -1,4 +1,4 @@
-"""How all commands speak: lines and notes, tables, one JSON object for machines, what is missing at the end."""
+"""The output of all commands: lines and notes, tables, one JSON object for machines, and missing items at the end."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a rich console that neither truncates nor colours what is not shown on a terminal."""
+    """Return a rich console that neither truncates nor colours output outside a terminal."""
     from rich.console import Console
     from rich.segment import Segment
 
     class CleanConsole(Console):
-        """Shows what a terminal would obey; its own codes are added to what it renders here."""
+        """Makes control codes in texts visible; rich adds its own codes later."""
 
         def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
             for segment in super().render(*args, **kwargs):
@@ -39,12 +39,12 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty():
         return CleanConsole(stderr=stderr)
-    # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
+    # A pipe has no width, and 80 columns would cut tables, so lines can have any length.
     return CleanConsole(stderr=stderr, width=200, soft_wrap=True)
 
 
 def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | None = None, **style: Any) -> None:
-    """Print a table of texts as they are; columns behind the first ``left`` are aligned to the right."""
+    """Print a table of unchanged texts; columns after the first ``left`` are right-aligned."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -58,18 +58,18 @@ def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | No
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines of any width as they are, on standard output or error."""
+    """Print unchanged lines of any width, on standard output or error."""
     typer.echo(clean("\n".join(lines)), err=err)
 
 
 def note(*lines: str) -> None:
-    """Print notes on standard error: what a reader of the output has to know."""
+    """Print notes for readers of the output on standard error."""
     for line in lines:
         say(f"note: {line}", err=True)
 
 
 def check_out(out: Path, *more: Path, table: bool = False) -> None:
-    """Refuse a file that cannot be written, and name files that are somebody else's, before anything is asked."""
+    """Refuse a file that cannot be written, and name files of others, before anything is asked."""
     from judgekit.data.files import check_target
     from judgekit.data.manifest import replaced
 
@@ -83,13 +83,13 @@ def show(table: pd.DataFrame) -> None:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table, for `emit`; what is missing is None."""
+    """Return the rows of a table, for `emit`, with None for missing values."""
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15, force_ascii=False))
     return rows
 
 
 def save_table(table: pd.DataFrame, files: ResultFiles) -> None:
-    """Write a table and, beside it, what it was made from."""
+    """Write a table and, beside it, the record of its inputs."""
     from judgekit.data.files import write_table
 
     write_table(table, files.file(files.owner))
@@ -97,7 +97,7 @@ def save_table(table: pd.DataFrame, files: ResultFiles) -> None:
 
 
 def emit(command: str, **fields: Any) -> None:
-    """Print the one JSON object of a command; its shape is told in docs/cli.md."""
+    """Print a command's JSON object; docs/cli.md describes it."""
     # Paths and numpy numbers are written as texts; NaN was made None by `records`.
     typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
 
@@ -115,7 +115,7 @@ def opened_store(*, readonly: bool) -> Iterator[Store]:
 
 
 def made_from(out: Path | None, roles: Mapping[str, Path], read: Iterable[Path]) -> ResultFiles:
-    """Return the file that a command writes, if any, with what it reads; say where this does not belong together."""
+    """Return the file that a command writes, if any, with its inputs; report inputs that do not belong together."""
     files = ResultFiles(roles=roles, read=tuple(read))
     if out is not None:
         files = ResultFiles.beside(out, roles=roles, read=read)

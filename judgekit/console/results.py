@@ -1,4 +1,4 @@
-"""How a command ends: what it made is shown to people or, as one JSON object, to machines, and the exit code is set."""
+"""The end of a command: its result is shown to people or, as one JSON object, to machines, and the exit code is set."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command made.
+    """The result of a command.
 
     Attributes:
         show: prints it for people.
-        record: the same for machines: the fields of the JSON object that no other command has.
-        files: what was written.
-        warnings: what a reader has to know; people read them as notes on standard error.
+        record: the same for machines: the command's own fields of the JSON object.
+        files: the written files.
+        warnings: sentences that a reader should know; people get them as notes on standard error.
         shows_warnings: whether ``show`` prints the warnings itself.
-        missing: what is missing, a sentence each: the command then ends with exit code 1.
-        last: what people read last, on standard error: what is missing and what to do about that.
-        exit_code: 1 where something is missing, else 0, unless the command has codes of its own.
+        missing: a sentence for everything missing; the command then ends with exit code 1.
+        last: the last text for people, on standard error: what is missing and what to do about it.
+        exit_code: 1 if something is missing, else 0, unless the command has its own codes.
     """
 
     show: Callable[[], None]
@@ -56,7 +56,7 @@ class CommandResult:
             raise typer.Exit(code)
 
     def emit(self, command: str, code: int) -> None:
-        """Print the JSON object: first what only this command has, then what every object has."""
+        """Print the JSON object: first the command's own fields, then the common ones."""
         common = {
             "files": [str(path) for path in self.files],
             "missing": list(self.missing),
@@ -67,9 +67,10 @@ class CommandResult:
 
 
 def missing_of(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) -> tuple[list[str], list[str]]:
-    """Return what is missing, and the last words about it: how much, why, where it is listed and what to do.
+    """Return what is missing, and the last text about it: how much, why, where it is listed and what to do.
 
-    ``what`` are labels or answers; ``asked`` is whether a model was asked for them. Both are empty if none is missing.
+    ``what`` are labels or answers; ``asked`` tells whether a model was asked for them. Both are empty if none is
+    missing.
     """
     from judgekit.data.tables import NO_FAILURE, reasons
 

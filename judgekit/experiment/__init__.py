@@ -1,1 +1,1 @@
-"""An experiment: its file, what is prepared before anything is sent, its run, and what the report shows of it."""
+"""An experiment: its file, the preparation before anything is sent, its run, and the input of its report."""

@@ -1,6 +1,6 @@
-"""The last step: qrels of the whole pool, by people where they judged and by the chosen labeling elsewhere.
+"""The last step: qrels of the whole pool, by people if they judged a pair, else by the chosen labeling.
 
-A pilot labelled some of the questions. Here all of them are labelled, through the store, so that nothing is paid twice.
+A pilot labelled some of the questions. Now all are labelled, through the store, so that nothing is paid twice.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ CARD: Final = "card.md"
 
 @dataclass(frozen=True)
 class BuildResult:
-    """Ground truth that was written.
+    """The written ground truth.
 
     Attributes:
-        folder: where ``final.qrels``, ``labels.parquet`` and ``card.md`` lie.
-        files: these, and ``final-gains.qrels`` where labels are grades that were rounded.
+        folder: the folder with ``final.qrels``, ``labels.parquet`` and ``card.md``.
+        files: these, and ``final-gains.qrels`` if labels are rounded grades.
         labeling: the final labels.
         labels: the rows of ``labels.parquet``: ``query_id, doc_id, query, passage, relevance, gain, status, source,
             machine, confidence, cost``.
-        agreement: with people, as in `judgekit.agree`, and on the final labels of held-out queries; empty without
-            people.
+        agreement: the agreement with people, as in `judgekit.agree`, also on the final labels of held-out queries;
+            empty without people.
         card: the text of ``card.md``.
-        missing: how many pairs have no label.
-        sentences: what the labels are, beside people's.
-        notes: what a reader has to beware of, as sentences.
+        missing: number of pairs without a label.
+        sentences: a description of the labels beside people's.
+        notes: warnings for a reader, as sentences.
     """
 
     folder: Path
@@ -82,7 +82,7 @@ class BuildResult:
 
 @dataclass(frozen=True)
 class _BuildTask:
-    """What is built: everything read and checked before anything is sent."""
+    """The labels to build, with everything read and checked before anything is sent."""
 
     title: str
     experiment: Path
@@ -98,17 +98,17 @@ class _BuildTask:
 
     @property
     def stage(self) -> str:
-        """The name under which the labels are asked for."""
+        """The name of the stage that asks for the labels."""
         return f"label {self.name}"
 
     def asked(self) -> Iterator[StageUnit]:
-        """Yield what the labeler is asked."""
+        """Yield the labeler's requests."""
         return labelling.labels_asked(self.labeler, self.collection)
 
 
 def _results_of(config: Config) -> Path | None:
-    """Return the folder where `judgekit run` left the results of an experiment file; None if there is none."""
-    # A card that does not know the biases says so: better to look where `run` writes unless it is told another place.
+    """Return the folder with the results of `judgekit run` on an experiment file, or None."""
+    # A card without known biases says so, so look in the folder to which `run` writes by default.
     for folder in (config.path.parent / "results", Path("judgekit-out") / config.path.stem):
         finished = is_results_folder(folder) and (folder / "comparison.csv").is_file()
         if finished and of_another(folder, config) is None:
@@ -125,7 +125,7 @@ def _prepared(
     trust: bool = False,
     keys: bool = True,
 ) -> _BuildTask:
-    """Read and check what is built; ``keys``: whether the keys of endpoints have to be there."""
+    """Read and check the labels to build; ``keys``: whether endpoints need their keys."""
     source = Path(experiment)
     if source.is_dir():
         results: Path | None = source
@@ -138,14 +138,14 @@ def _prepared(
     biases = None
     if results is not None:
         biases = known_biases(load_results(results).claims).get(labeling, ())
-    # All queries: the sample and the limit were those of the pilot.
+    # All queries: sample and limit were for the pilot.
     collection = config.collection(cache)
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
     if keys:
         check_access(labelers[labeling].needs.asked)
-    # Before anything is asked: people's file with a wrong id would end a build that is paid for.
+    # Before anything is asked, since a wrong id in people's file would end a paid build.
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
         raise UsageError(f"people's labels are also named {labeling!r}: rename the labeling")
@@ -165,7 +165,7 @@ def _prepared(
 
 
 def _unused(labelers: Mapping[str, Labeler], labeling: str, people: str | Path | None) -> dict[str, str]:
-    """Return by labeling the files of existing judgments that the final qrels leave out."""
+    """Return the files of existing judgments, by labeling, that the final qrels leave out."""
     used = None if people is None else located(people, "qrels").path.resolve()
     unused = {}
     for name, labeler in labelers.items():
@@ -176,7 +176,7 @@ def _unused(labelers: Mapping[str, Labeler], labeling: str, people: str | Path |
 
 
 def _left_out(name: str, file: str, labeling: str) -> str:
-    """Return that the final qrels leave judgments out, and what takes them in."""
+    """Return a note that the final qrels leave judgments out, and how to include them."""
     return (
         f"the judgments of {name} are not in the final qrels: add `--people {file}` to let them take the place of"
         f" {labeling}'s labels"
@@ -194,25 +194,25 @@ def _check_kept(files: ResultFiles) -> None:
 
 
 def _replaced(table: Path, labeling: str) -> Iterator[str]:
-    """Say if the labels of another labeling are there, which a build would replace."""
+    """Note if a build would replace the labels of another labeling."""
     if not (table.is_file() and is_results_folder(table.parent)):
         return
     try:
         made_by = set(pd.read_parquet(table, columns=["source"])["source"].dropna()) - {""}
     except (OSError, ValueError, KeyError):
-        return  # it is no table of ours, which is refused when it is to be replaced
+        return  # not a table of ours: replacing it is refused later
     if made_by and labeling not in made_by:
         yield f"the labels of {labeling} replace those of {', '.join(sorted(made_by))} in {table.parent}"
 
 
 def _read_people(source: str | Path, collection: Collection) -> People:
-    """Read people's labels: of a sample that was drawn for them, or judgments that were there already."""
+    """Read people's labels: of a sample drawn for them, or existing judgments."""
     drawn = asked_path(Path(source)).exists() or not located(source, "qrels").path.exists()
     return read_people(Path(source), collection) if drawn else read_existing(source, collection)
 
 
 def labels_of_all(experiment: str | Path, labeling: str, *, keys: bool) -> tuple[Config, Asks]:
-    """Return what `build` asks for the labels of a labeling, for those who have it asked in another way."""
+    """Return the requests of `build` for a labeling's labels, for callers that send them in another way."""
     task = _prepared(experiment, labeling, None, None, keys=keys)
     return task.config, {task.stage: task.asked}
 
@@ -287,12 +287,12 @@ def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amoun
     if job.judged is not None:
         shown["people"] = InputFile.of(located(job.judged, "qrels").path)
     notes = (*mismatches(inputs), *final.notes)
-    # The card goes to others, who have the file under another path.
+    # Readers of the card have the file under another path.
     names_only = [_left_out(name, located(file, "qrels").path.name, labeling) for name, file in job.unused.items()]
     unused = [_left_out(name, shlex.quote(file), labeling) for name, file in job.unused.items()]
     card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=qrels)
     write_atomic(files.file(CARD), card)
-    # A pair without a label is left out of the qrels, where trec_eval would take a 0 for a judgment.
+    # The qrels leave out pairs without a label, since trec_eval would take a 0 for a judgment.
     missing = int((table["status"] != Status.OK.value).sum())
     files.close()
     names = [QRELS, LABELS, CARD] if final.gains is None else [QRELS, GAINS, LABELS, CARD]
@@ -319,10 +319,10 @@ def _write_gains(gains: Labeling | None, path: Path) -> None:
 
 
 def _table(job: _BuildTask, final: FinalLabels, cost: Amount) -> pd.DataFrame:
-    """Return a row for each pair, with its texts."""
+    """Return a row per pair, with its texts."""
     table = final.table
     collection = job.collection
-    # The price is that of the replies, spread over the pool; people may have judged what no run found.
+    # The price of the replies, spread over the pool; people may also have judged pairs outside it.
     machines = min(int((table["status"] != Status.UNASKED.value).sum()), collection.n_pairs)
     unpriced = cost.money is None and cost.requests > 0
     price = np.nan if unpriced else (cost.money or 0.0) / max(machines, 1)
@@ -345,7 +345,7 @@ def _card(
     inputs: Mapping[str, InputFile],
     qrels: Path,
 ) -> str:
-    """Return the text of the card, which depends on the inputs and the replies alone."""
+    """Return the text of the card, which depends only on the inputs and the replies."""
     counts = final.table["source"].value_counts()
     people = "people" if job.people is None else job.people.labeling.name
     sees = []
@@ -353,7 +353,7 @@ def _card(
         sees.append("the reference answers")
     if job.labeler.needs.people:
         sees.append("people")
-    # As the server said: it may have served another model than the one asked for.
+    # As named by the server, which may have served another model than requested.
     models = set(map(str, machine.table.get("reply_model", ()))) - {""}  # as the server said
     agreement = final.agreement
     if len(agreement):

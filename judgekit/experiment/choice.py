@@ -1,4 +1,4 @@
-"""What a choice of run says: claims, and a line for each of its blocks."""
+"""The result of choosing a run: its claims, and a line per block."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from judgekit.data.streams import write_atomic
 
 def points(quality: float) -> str:
     """Return quality in points."""
-    # A difference of nothing must not read as a small loss.
+    # A zero difference must not look like a small loss.
     return f"{100 * quality:.1f}".replace("-0.0", "0.0").replace("-", "−")
 
 
 def at_most(bound: float) -> str:
     """Return a bound in points, rounded up."""
-    # Up: a bound that is said has to hold.
+    # Rounded up, so that the printed bound holds.
     return f"{math.ceil(1000 * bound - 1e-9) / 10:.1f}"
 
 
@@ -35,21 +35,21 @@ def number_of(count: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as one reads them: a, b and c."""
+    """Return names as a list in prose: a, b and c."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a choice took, whoever paid for it and when.
+    """The cost of a choice, no matter when it was paid.
 
     Attributes:
-        requests: how many were needed.
-        money: their price; None where no price is known.
-        uncounted: whether servers counted no tokens of some, so that the money is the most that they may have cost.
-        everything: how many times as much asking everything takes, by the number of different lists.
-        limit: the most money that may be spent, or None.
-        currency: of the money.
+        requests: number of needed requests.
+        money: their price; None if unknown.
+        uncounted: whether servers did not count the tokens of some, so that the money is an upper bound.
+        everything: the factor by which asking everything costs more, by the number of different lists.
+        limit: the budget, or None.
+        currency: the currency.
     """
 
     requests: int
@@ -60,7 +60,7 @@ class Spent:
     uncounted: bool = False
 
     def claim(self) -> Claim:
-        """Say what was spent, and what asking everything takes."""
+        """Return sentences on the cost, and on the cost of asking everything."""
         spent = self.money or float(self.requests)
         if self.money:
             took, whole = f"{self.money:,.2f}", f"{spent * self.everything:,.2f}"

@@ -1,8 +1,8 @@
-"""Choose the run to ship with no more answers than that takes: `run` in another order.
+"""Chooses the run to ship with as few answers as possible: `run` in another order.
 
-Questions are asked in random order, in blocks that end at fixed questions; runs that are shown to be worse drop out;
-asking stops once the leader is at most the margin below the best (`judgekit.analysis.race`). Requests are those of
-`judgekit run`, so whatever either has paid for the other finds in the store, and a choice that was killed goes on.
+Questions are asked in random order, in blocks that end at fixed questions; runs shown to be worse drop out; asking
+stops once the leader is at most the margin below the best (`judgekit.analysis.race`). Requests equal those of `judgekit
+run`, so each finds the other's paid replies in the store, and a killed choice can go on.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ if TYPE_CHECKING:
 _FILES = ("resolved.toml", "choice.json")
 _STAGE = "answer"
 _ROOM = 1.2
-"""How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
+"""The factor by which a block may cost more than earlier ones, so that a started block does not hit the budget."""
 
 
 @dataclass(frozen=True)
 class QuestionBlock:
-    """Some questions, the runs that are still in the race, and who answers."""
+    """Some questions, the runs still in the race, and the answerer."""
 
     collection: Collection
     answering: Answering
@@ -73,11 +73,11 @@ class QuestionBlock:
 
     @property
     def lists(self) -> int:
-        """From how many different lists it is answered."""
+        """The number of different lists to answer from."""
         return len(answer_units(self.collection, (self.depth,), closed_book=False))
 
     def units(self) -> Iterator[StageUnit]:
-        """Yield what it asks for answers and their ratings."""
+        """Yield its requests for answers and ratings."""
         return answers_asked(self.answering, self.collection, (self.depth,), closed_book=False)
 
     async def answers(self, session: Session) -> pd.DataFrame:
@@ -89,11 +89,11 @@ class QuestionBlock:
 
 @dataclass(frozen=True)
 class RunContest:
-    """What is asked for a choice, and by which rules.
+    """The requests of a choice, and its rules.
 
     Attributes:
         prepared: the experiment.
-        answering: who answers, and the one metric that rates the answers.
+        answering: the answerer, and the only metric that rates the answers.
         rules: margin and confidence.
     """
 
@@ -103,7 +103,7 @@ class RunContest:
 
     @property
     def depth(self) -> int:
-        """How many documents are answered from."""
+        """The number of documents to answer from."""
         return self.prepared.answer_depth
 
     @property
@@ -113,17 +113,17 @@ class RunContest:
 
     @cached_property
     def rows(self) -> QuestionRows:
-        """Which queries are one question."""
+        """The question of each query."""
         return QuestionRows.of(self.prepared.questions, self.prepared.collection.queries)
 
     @cached_property
     def questions(self) -> list[str]:
-        """The ids of all questions, so that their order depends on nothing but their ids and the seed."""
+        """The ids of all questions, so that their order only depends on ids and seed."""
         return self.rows.standing(self.prepared.collection.queries)
 
     @cached_property
     def groups(self) -> Ints | None:
-        """The unit of each question, where some weigh more than others or share a declared group."""
+        """The unit of each question, if weights differ or questions share a declared group."""
         return _groups_of(self.prepared, self.rows, self.questions)
 
     @cached_property
@@ -150,23 +150,23 @@ class RunContest:
 
     @property
     def everything(self) -> QuestionBlock:
-        """What is asked if no run drops out."""
+        """The requests if no run drops out."""
         return self.block(0, len(self.questions), self.runs)
 
     def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what is asked if no run drops out, by stage."""
+        """Return the requests if no run drops out, by stage."""
         return {_STAGE: self.everything.units}
 
     def taken(self, session: Session) -> Amount:
-        """Return what answers and ratings took so far, whoever paid for them."""
+        """Return the cost of answers and ratings so far, no matter when it was paid."""
         amount = session.usage(_STAGE).standalone
         for metric in self.answering.llm_metrics:
             amount += session.usage(rating_stage(_STAGE, metric)).standalone
         return amount
 
     def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
-        """Return what makes this choice another one than others."""
-        # A bound is promised for one order of questions and one margin: after a look neither may be chosen anew.
+        """Return what distinguishes this choice from others."""
+        # A bound holds for one order of questions and one margin; after a look, neither may change.
         about: dict[str, object] = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
         rules = replace(self.prepared.config.rules(), margin_points=100 * self.rules.margin)
         return about | {
@@ -180,14 +180,14 @@ class RunContest:
 
 
 def _groups_of(prepared: Prepared, rows: QuestionRows, questions: Sequence[str]) -> Ints | None:
-    """Return the number of the unit of each question, where some weigh more than others or share a declared group."""
+    """Return the number of each question's unit, if weights differ or questions share a declared group."""
     units = rows.units(questions, prepared.groups)
     return None if units is None else np.unique(units, return_inverse=True)[1]
 
 
 def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str]) -> Bools | None:
-    """Return which pairs of runs have equal lists; None where one list may have two answers."""
-    # An application may answer the same list in two ways.
+    """Return which pairs of runs have equal lists; None if a list may have two answers."""
+    # An application may answer the same list differently.
     if prepared.deciding is None or isinstance(prepared.deciding.answerer, Imported):
         return None
     return equal_lists(runs, query_ids, prepared.answer_depth)
@@ -196,7 +196,7 @@ def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str])
 def contest(
     experiment: Config | str | Path, margin: float | None, cache: str | Path | None = None, *, trust: bool = False
 ) -> RunContest:
-    """Return what a choice asks, and by which rules, once everything is read and checked.
+    """Return a choice's requests and rules, with everything read and checked.
 
     Raises:
         ConfigError, DataError, UsageError: a file is wrong; there are fewer than two runs; answers are rated elsewhere.
@@ -217,7 +217,7 @@ def contest(
     # One metric only: others of the file may ask an LLM for ratings that no choice needs.
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
-    # Bounds are about groups, and with fewer than these none would ever be narrow enough to stop.
+    # Bounds are about groups; with fewer, none would ever be narrow enough to stop.
     if made.groups is not None or made.rows.question:
         units = len(made.questions if made.groups is None else np.unique(made.groups))
         if units < LEAST:
@@ -235,7 +235,7 @@ def rules_of(config: Config, margin: float | None) -> RaceRules:
 
 @dataclass
 class _Course:
-    """A race under way: what is answered, what it showed, and what it took."""
+    """A race in progress: its answers, results and cost."""
 
     contest: RunContest
     budget: Budget
@@ -251,12 +251,12 @@ class _Course:
         self.quality = np.full(shape, np.nan)
 
     async def run(self) -> None:
-        """Ask block by block until the race stops, or money or questions end."""
+        """Ask block by block until the race stops, or money or questions run out."""
         contest, rules = self.contest, self.contest.rules
-        # Runs that dropped out stay out: to let one in again would need answers that were never asked.
+        # Runs that dropped out stay out, since their later answers were never asked for.
         left = np.ones(len(contest.runs), np.bool_)
         begin, answers = 0, 0
-        # Each other run may be shown to be worse by chance: they share the error.
+        # Each other run may be shown to be worse by chance, so they share the error.
         error = rules.error / (len(contest.runs) - 1)
         for end in contest.order.ends:
             block = contest.block(begin, end, {contest.runs[run] for run in np.flatnonzero(left)})
@@ -275,9 +275,9 @@ class _Course:
                 break
 
     async def _asked(self, block: QuestionBlock) -> pd.DataFrame | None:
-        """Return the answers of a block; None where the budget does not pay for it."""
-        # Whether a block counts depends on what the replies cost, and not on who paid for them and when: only so does a
-        # choice that was killed end as one that was not.
+        """Return the answers of a block; None if it exceeds the budget."""
+        # Whether a block counts depends on the replies' cost, not on when it was paid, so that a killed choice ends
+        # like any other.
         share = _ROOM * block.lists / self.lists if self.lists else 0.0
         if not self.budget.allows(self.taken, 1 + share):
             return None
@@ -295,12 +295,12 @@ class _Course:
     def _take(self, table: pd.DataFrame, begin: int, end: int) -> None:
         """Take in the answers of a block."""
         asked = [self.contest.questions[place] for place in self.contest.order.places[begin:end]]
-        # In the order of asking, whatever order the replies came in.
+        # In the order of asking, not of the replies.
         values = self.contest.rows.merged(means_of(table)).pivot(index="run", columns="query_id", values="value")
         self.quality[:, begin:end] = values.reindex(index=list(self.contest.runs), columns=asked)
 
     def _note(self, shown: Look) -> None:
-        """Keep what a block showed, and tell it."""
+        """Keep and report the result of a block."""
         runs, number = self.contest.runs, len(self.looks) + 1
         self.looks.append(shown)
         took = f"{self.taken.requests:,} requests"
@@ -380,7 +380,7 @@ def choose(
         if files.writes:
             files.begin()
             write_atomic(files.file("resolved.toml"), resolved_toml(config))
-            # Which choice it is, also if we are killed.
+            # Identify the choice even if the process is killed.
             about = made.about(files.inputs)
             write_atomic(files.file("choice.json"), json.dumps({"choice": about}, indent=1) + "\n")
         for line in made.prepared.collection.notes:
@@ -398,7 +398,7 @@ def choose(
         do,
         asking.priced(config.price_list()),
         files,
-        # The number looks like a price: it is what the dearest course of the choice would take.
+        # The number looks like a price, but is that of the most expensive course.
         about_plan="this is the most: runs that drop out are asked no further, and asking stops once the choice is"
         " made",
     )
@@ -430,7 +430,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
         raise UsageError("choose compares runs on the same questions, but each rating is about one run drawn at random")
     rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
     model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
-    # By the ids, as in a real choice: else the order of a file would decide which questions come first.
+    # By the ids, as in a real choice; otherwise the order of a file would decide.
     rows = rows[rows["model"] == model]
     alike = QuestionRows.of(prepared.questions, rows["query_id"])
     wide = alike.merged(means_of(rows)).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)

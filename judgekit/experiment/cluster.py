@@ -1,6 +1,6 @@
 """The parts of an experiment as tasks of a Ray cluster, one each; see `judgekit.job.Job.part`.
 
-A part keeps its replies in the results' folder, which all nodes see, where it finds them if its worker is killed.
+A part keeps its replies in the results' folder, which all nodes share, so it finds them again if its worker is killed.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from judgekit.wire.usage import tokens_used
 
 
 def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Amount:
-    """Have all that the steps ask answered into the store, in as many parts as there are CPUs; return what it took."""
+    """Have all requests of the steps answered into the store, in a part per CPU; return the cost."""
     prepared = prepare(config, cache=asking.cache)
     ray = _connected(address)
     # A part with less than one request in flight would wait for the others.
     concurrency = [endpoint.concurrency for endpoint in prepared.endpoints]
     number_of_parts = min([int(ray.cluster_resources().get("CPU", 1)), *concurrency])
     file = config.toml(), str(config.path.absolute())
-    # Any number of times: a node that is taken away is no fault of the part, whose replies are kept.
+    # Any number of times: losing a node is not the part's fault, and its replies are kept.
     answer_part = ray.remote(num_cpus=1, max_retries=-1)(_part)
 
     async def work(store: Store) -> Amount:
         tasks, spent, stopped = list[Any](), Amount(), ""
         try:
-            _gather(parts, store)  # what an earlier start left
+            _gather(parts, store)  # left by an earlier start
             for number in range(1, number_of_parts + 1):
                 folder = parts / f"{number}-of-{number_of_parts}"
                 if _seed(prepared, number, number_of_parts, store, folder):
@@ -76,7 +76,7 @@ def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Am
 
 
 def _connected(address: str) -> Any:
-    """Return Ray once it has reached its cluster."""
+    """Return Ray, connected to its cluster."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -93,7 +93,7 @@ def _connected(address: str) -> Any:
 
 
 def _seed(prepared: Prepared, number: int, of: int, store: Store, folder: Path) -> int:
-    """Give a part what the store holds of it already; return how many requests it lacks."""
+    """Give a part its stored replies; return the number of missing ones."""
     plan = Plan()
     with closing(Store(folder)) as segment:
 
@@ -108,7 +108,7 @@ def _seed(prepared: Prepared, number: int, of: int, store: Store, folder: Path) 
 
 
 def _gather(parts: Path, store: Store) -> None:
-    """Move what parts left to the store."""
+    """Move the parts' replies to the store."""
     for folder in sorted(parts.glob("*-of-*")):
         with closing(Store(folder)) as segment:
             records = (record for _, record in records_of(segment) if record is not None)
@@ -120,13 +120,13 @@ def _gather(parts: Path, store: Store) -> None:
 def _part(
     toml: str, path: str, number: int, of: int, folder: str, share: Budget, since: float, wait_s: float
 ) -> tuple[Amount, str]:
-    """Work on a part, on a node of the cluster; return what it took, and why it was stopped if it was."""
+    """Work on a part, on a node of the cluster; return the cost, and why it was stopped, if so."""
     config = parse_config(tomllib.loads(toml), Path(path))
     spending, earlier = Spending(Budget(), config.price_list()), Amount()
     prices = {}
     for endpoint in config.servers().values():
         prices[endpoint.identity, endpoint.model] = spending.price(endpoint)
-    # A worker that was killed has spent some of the part's share, and left its replies.
+    # A killed worker spent some of the part's share, and left its replies.
     with closing(Store(folder)) as store:
         for _, record in records_of(store):
             if record is not None and record.time >= since:

@@ -47,7 +47,7 @@ _Several = Annotated[list[str], BeforeValidator(lambda given: [given] if isinsta
 
 
 class _Section(BaseModel):
-    # Strictly: a "5" in quotes is as often a mistake as it is a number.
+    # Strictly: a "5" in quotes is a mistake as often as a number.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -98,7 +98,7 @@ class RunConfig(_Section):
 
 def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
     """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
-    # Types, defaults and bounds are read off the dataclass, so that file, Python and command line cannot differ.
+    # Types, defaults and bounds come from the dataclass, so that file, Python and command line cannot differ.
     hints = get_type_hints(cls)
     form: dict[str, Any] = {}
     for declared in fields(cls):
@@ -161,7 +161,7 @@ class _Servers(_Endpoints):
 
 
 def _tables(endpoints: Mapping[str, _Section], folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what endpoints are made of by name; the files that they name are relative to a folder."""
+    """Return the settings of endpoints by name; their files are relative to a folder."""
     tables = {name: table.model_dump() for name, table in endpoints.items()}
     for table in tables.values():
         if isinstance(table["target"], str):
@@ -248,7 +248,7 @@ class AnswersConfig(_Section, OutcomeConfig):
     @property
     def directions(self) -> Directions:
         """What the file says of the direction of metrics."""
-        # Imported here: answers bring along what reads replies, which whoever only loads the file does not need.
+        # Imported here, since loading a file does not need the readers of replies.
         from judgekit.answers.direction import Directions
 
         return Directions(tuple(self.reverse), tuple(self.as_given))
@@ -266,10 +266,10 @@ class AnswersConfig(_Section, OutcomeConfig):
     @model_validator(mode="before")
     @classmethod
     def _ratings_need_no_llm(cls, given: Any) -> Any:
-        """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
+        """Answer nothing if there are ratings and nothing asks for answers: endpoints may be for labelers."""
         if not isinstance(given, dict) or not given.get("ratings"):
             return given
-        # The endpoint may be a judge's: nobody asked it for answers beside those that are rated.
+        # The endpoint may be a judge's, and answers beside the rated ones were not requested.
         wished = {"endpoint", "prompt", "metrics", "import"} & {*given}
         return given if wished else given | {"metrics": []}
 
@@ -285,7 +285,7 @@ class AnswersConfig(_Section, OutcomeConfig):
                 "samples asks a model several times, but these answers are imported: number several answers to a"
                 " question in a column sample"
             )
-        outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
+        outcome = self.declared.outcome  # raises if the scale is unknown, whatever else the table holds
         if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
         return self
@@ -342,14 +342,14 @@ class Config(_Section):
 
     @field_serializer("runs")
     def _files_alone(self, runs: dict[str, RunConfig]) -> dict[str, Any]:
-        # TOML has a table's plain keys before its tables: a mix of both would lose the order of the runs.
+        # TOML puts a table's plain keys before its tables, so a mix would lose the order of the runs.
         if all(run.model is None and not run.settings for run in runs.values()):
             return {name: run.file for name, run in runs.items()}
         return {name: run.model_dump(exclude_defaults=True) for name, run in runs.items()}
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:
-        # An answer from documents below the pool has no labels to be compared with.
+        # An answer from documents below the pool has no labels to compare with.
         if max(self.answers.depths) > self.data.depth:
             raise ValueError(
                 f"answers.depths goes to {max(self.answers.depths)}, but data.depth pools only the top"
@@ -367,11 +367,11 @@ class Config(_Section):
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
 
     def costs(self) -> Money:
-        """Return what things cost that no endpoint's price tells."""
+        """Return the costs of things other than requests."""
         return Money(**self.money.model_dump())
 
     def rules(self) -> Rules:
-        """Return what the decision is about, and when something is claimed."""
+        """Return the subject of the decision and the rules for claims."""
         return Rules(**self.analysis.model_dump())  # type: ignore[attr-defined]  # likewise
 
     def price_list(self) -> dict[str, Price]:
@@ -395,7 +395,7 @@ class Config(_Section):
 
     def updated(self, **sections: Mapping[str, Any]) -> Config:
         """Return the experiment with other values of some keys, by section: ``config.updated(data={"limit": 10})``."""
-        # Not checked again: the values come from commands and from `prepare`, which have checked them.
+        # Not checked again, because commands and `prepare` have checked the values.
         changed = {name: getattr(self, name).model_copy(update=dict(keys)) for name, keys in sections.items()}
         return self.model_copy(update=changed)
 
@@ -436,14 +436,14 @@ def load(experiment: Config | str | Path, *, trusted: bool = False) -> Config:
     path = Path(experiment)
     content = _content(path)
     config = parse_config(content, path)
-    # After the mistakes: nobody should confirm a list of what a broken file would do.
+    # After the checks: nobody should have to confirm what a broken file would do.
     if not trusted:
         trust.check(content, path)
     return config
 
 
 def entries_of(source: Path) -> tuple[trust.Entry, ...]:
-    """Return what an experiment file, or that of a results folder, would import, read and contact."""
+    """Return everything that an experiment file, or a results folder's, would import, read and contact."""
     if source.is_dir():
         content, path = _resolved(source)
     else:
@@ -453,7 +453,7 @@ def entries_of(source: Path) -> tuple[trust.Entry, ...]:
 
 def _content(path: Path) -> dict[str, Any]:
     if path.is_dir():
-        # People give the folder, which holds it as often as not.
+        # Users may give the folder, which often holds the file.
         own = path / "experiment.toml"
         cure = f"give {own}" if own.is_file() else "judgekit init makes one of a folder with data"
         raise ConfigError(f"is a folder; expected an experiment file: {cure}", path)
@@ -485,7 +485,7 @@ def parse_config(content: dict[str, Any], path: Path) -> Config:
 
 @contextmanager
 def located(path: Path, key: str | None = None) -> Iterator[None]:
-    """Say of what cannot be used in which experiment file it stands, and where, unless the error says it better."""
+    """Add the experiment file and the place to an error, unless the error names a better one."""
     try:
         yield
     except ConfigError as error:
@@ -518,13 +518,13 @@ _KINDS_OF_VALUE: Final = {
     **dict.fromkeys(("list_type", "tuple_type"), "a list in [ ]"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table"),
 }
-"""What a key has to hold, by pydantic's name of the problem."""
+"""The requirement for a key, by pydantic's name of the problem."""
 
 
 def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     """Turn the first problem into a sentence for the user."""
     problems = error.errors()
-    # A misspelt key is also a missing one: the name that is there says more than the one that is not.
+    # A misspelt key is also a missing one; the misspelt name is more helpful.
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     location = [str(part) for part in problem["loc"]]
     key = ".".join(location)
@@ -547,28 +547,28 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
 
 
 REPLIES_FILE: Final = "replies.parquet"
-"""What the replies behind labels took, in a results folder."""
+"""The file in a results folder with the cost of the replies behind labels."""
 
 
 def labels_file(name: str, end: str = ".parquet") -> str:
-    """Return where the labels of a labeling lie in a results folder."""
+    """Return the path of a labeling's labels in a results folder."""
     return f"labels/{slug(name)}{end}"
 
 
 ANCHOR: Final = "# Paths are relative to "
-"""How the file begins that keeps the experiment of a results folder."""
+"""The first line of the file that keeps a results folder's experiment."""
 
 FILE: Final = "# The experiment file is "
-"""How its second line begins."""
+"""The beginning of its second line."""
 
 
 def resolved_toml(config: Config) -> str:
-    """Return what a results folder keeps of its experiment."""
+    """Return the experiment kept in a results folder."""
     return f"{ANCHOR}{config.path.parent.absolute()}\n{FILE}{config.path.name}\n{config.toml()}"
 
 
 def experiment_of(folder: Path) -> Path | None:
-    """Return the experiment file that a results folder came from; None of a folder that holds no results."""
+    """Return the experiment file of a results folder; None for a folder without results."""
     with suppress(OSError, UnicodeDecodeError):
         first, second, *_ = (*(folder / "resolved.toml").read_text(encoding="utf-8").split("\n", 2), "")
         if first.startswith(ANCHOR) and second.startswith(FILE):
@@ -577,7 +577,7 @@ def experiment_of(folder: Path) -> Path | None:
 
 
 def of_another(folder: Path, config: Config) -> str | None:
-    """Return the experiment file that a results folder came from, if that is another one."""
+    """Return the experiment file of a results folder, if it is another one."""
     other = experiment_of(folder)
     if other is None or other.resolve() == config.path.resolve():
         return None
@@ -585,7 +585,7 @@ def of_another(folder: Path, config: Config) -> str | None:
 
 
 def config_of(folder: Path) -> Config:
-    """Return the experiment that a results folder came from.
+    """Return the experiment of a results folder.
 
     Raises:
         ConfigError, DataError: it holds no results, or those of a version of judgekit with another experiment file.
@@ -601,7 +601,7 @@ def config_of(folder: Path) -> Config:
 
 
 def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Return what a results folder keeps of its experiment, and the file that relative paths in it go from."""
+    """Return the experiment kept in a results folder, and the file to which its paths are relative."""
     path, source = folder / "resolved.toml", experiment_of(folder)
     if source is None:
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder)

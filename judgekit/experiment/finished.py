@@ -1,6 +1,6 @@
-"""A results folder read back: the experiment that it came from, its labels and its answers, if nothing was changed.
+"""Reads a results folder: its experiment, labels and answers, if unchanged.
 
-Its report is drawn from them, with every query, label and answer that is still there to be looked at.
+The report is drawn from them, with all queries, labels and answers that still exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from judgekit.spec import split_form
 
 
 class LoadedResults(NamedTuple):
-    """An experiment, and what is there of its results: nothing of one that was not run."""
+    """An experiment and its results, if it was run."""
 
     prepared: Prepared
     labelings: dict[str, Labeling]
@@ -37,15 +37,15 @@ class LoadedResults(NamedTuple):
 
 
 def open_results(source: Path) -> LoadedResults:
-    """Return what an experiment file or a results folder holds."""
+    """Return the content of an experiment file or a results folder."""
     if source.is_dir():
         return read_results(source)
-    # Nothing is asked: the keys that a run needs may be elsewhere.
+    # Nothing is asked, so the keys for a run may be missing.
     return LoadedResults(prepare(source, keys=False), {}, pd.DataFrame())
 
 
 def read_results(folder: Path) -> LoadedResults:
-    """Return the experiment, its labelings by name and its quality table, of several modes that of the first."""
+    """Return the experiment, its labelings by name and its quality table (of the first mode)."""
     prepared = prepare(config_of(folder), keys=False)
     answers = folder / answers_file(prepared)
     files = label_files(folder, prepared.labelers)
@@ -58,12 +58,12 @@ def read_results(folder: Path) -> LoadedResults:
 
 
 def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Return where the labels of each labeling lie."""
+    """Return the path of each labeling's labels."""
     return {name: folder / labels_file(name) for name in names}
 
 
 def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
-    """Refuse results of an unfinished run, and data that are not those of the run."""
+    """Refuse results of an unfinished run, and data other than the run's."""
     try:
         content = json.loads((folder / MANIFEST).read_bytes())
         made, inputs = dict(content["results"]), dict(content["inputs"])
@@ -77,8 +77,8 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
     others = {}
     for role, source in inputs.items():
         path = config.path.parent / source["file"]
-        # An experiment file may have changed since, for what was run is in resolved.toml. So may a prompt: an audit
-        # asks the control of every probe anew where it did.
+        # The experiment file may have changed, since resolved.toml holds the one that was run. Prompts may have, too:
+        # then an audit asks the control of every probe again.
         if role not in named and path.suffix != ".toml" and path.exists():
             others[role] = path
     now = sources({**named, **others, **{str(path): path for path in results}})
@@ -103,7 +103,7 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
 
 
 def _unchanged(table: Table, path: Path) -> pd.DataFrame | None:
-    """Return a table of a run; None if it is gone or was changed after the run: pages do without what it shows."""
+    """Return a table of a run; None if it is gone or was changed after the run, so that pages leave it out."""
     folder = path.parent
     if not path.exists():
         return None
@@ -114,7 +114,7 @@ def _unchanged(table: Table, path: Path) -> pd.DataFrame | None:
 
 
 def backing_of(folder: Path, texts: bool = True) -> Backing:
-    """Return what a results folder still knows of each query: nothing, with the reason, where data are gone."""
+    """Return a results folder's data on queries; none, with the reason, if data are gone."""
     try:
         opened = read_results(folder)
         scores = _unchanged(SCORES, folder / "scores.parquet")

@@ -1,9 +1,9 @@
-"""What several answers to each question are worth beside further questions, before they are paid for.
+"""Compares several answers to each question with further questions, before they are paid for.
 
-With the share w of a difference of two runs that is chance between answers to the same question, m answers to each of n
-questions tell as much as n / (1 - w (1 - 1/m)) questions with one. With what a further question takes apart from its
-answers (labels, a reference) and what one more answer of all runs takes, that says which of both is cheaper. The
-optimum is that of samples in two stages (W. G. Cochran, Sampling Techniques, 1977, chapter 10).
+If w is the share of a difference's variance that is chance between answers to the same question, m answers to each of n
+questions tell as much as n / (1 - w (1 - 1/m)) questions with one. The cost of a further question without its answers
+(labels, a reference) and of one more answer of all runs then tells which is cheaper. The optimum is that of samples in
+two stages (W. G. Cochran, Sampling Techniques, 1977, chapter 10).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from judgekit.analysis.samples import LEAST, narrowing, worth
 from judgekit.analysis.wording import UNKNOWN, Ranged, counted
 
 _SHARES: Final = (0.1, 0.3, 0.5)
-"""Shares of chance for which a plan says what answers are worth, as long as the share is not known."""
+"""The shares of chance that a plan assumes while the share is unknown."""
 _MOST: Final = 10
-"""More answers to a question than these are not proposed."""
+"""The largest number of answers to a question that is proposed."""
 _TO_NARROW: Final = 5
-"""So many answers are looked at where there are no further questions."""
+"""The number of answers to consider if there are no further questions."""
 
 
 @dataclass(frozen=True)
 class MoreAnswers:
-    """What several answers to each question are worth.
+    """The worth of several answers to each question.
 
     Attributes:
-        answers: how many each run gives to a question, in this experiment.
-        share: of the variance of a difference of two runs what is chance between answers to the same question, with its
-            interval, from 0 to 1, as an earlier run measured it; NaN where that is not known.
-        question: what a further question takes apart from its answers.
-        answer: what one more answer of every run to a question takes, in the same unit; NaN where it is not known.
-        left: how many further questions with different lists there are beyond the pilot.
+        answers: number of each run's answers to a question in this experiment.
+        share: the share of a difference's variance that is chance between answers to the same question, with its
+            interval, from 0 to 1, as measured by an earlier run; NaN if unknown.
+        question: the cost of a further question without its answers.
+        answer: the cost of one more answer of every run to a question, in the same unit; NaN if unknown.
+        left: number of further questions with different lists beyond the pilot.
         numbered: whether answers are made elsewhere, and numbered in a column ``sample``.
     """
 
@@ -47,31 +47,31 @@ class MoreAnswers:
 
     @property
     def looked_at(self) -> int:
-        """The number of answers to each question that is weighed against one."""
+        """The number of answers to each question to compare with one."""
         if self.answers > 1:
             return self.answers
         return 2 if self.left else _TO_NARROW
 
     @property
     def taken(self) -> float:
-        """What so many answers take, as a share of what the questions take with one answer each; NaN if not known."""
+        """The cost of this many answers, as a share of the questions' cost with one answer each; NaN if unknown."""
         whole = self.question + self.answer
         return (self.looked_at - 1) * self.answer / whole if whole > 0 else math.nan
 
     @property
     def cheapest(self) -> int:
-        """The number of answers to each question with which limits of the same width take least."""
+        """The cheapest number of answers to each question for limits of the same width."""
 
         def price(answers: int) -> float:
             taken = narrowing(self.share.value, answers) * (self.question + answers * self.answer)
-            # Of numbers that take the same the smallest is named, whatever their last digits are.
+            # Among equally cheap numbers the smallest counts, ignoring rounding.
             return round(taken / (self.question + self.answer), 9)
 
         return min(range(1, _MOST + 1), key=price)
 
     @property
     def pays_from(self) -> float:
-        """The share of chance from which on so many answers are cheaper than further questions."""
+        """The share of chance from which on this many answers are cheaper than further questions."""
         several = self.looked_at * self.answer
         return several / (self.question + several)
 
@@ -83,7 +83,7 @@ class MoreAnswers:
         return f"{about} question. {self._known()}"
 
     def _unknown(self) -> str:
-        """Return that the share is not known, and how it is measured."""
+        """Return a sentence that the share is unknown, and how to measure it."""
         line = "How much of the differences between runs is chance between answers to the same question is not known"
         if self.numbered:
             return f"{line}: have {LEAST} questions answered twice, and number the answers in a column `sample`."
@@ -92,14 +92,14 @@ class MoreAnswers:
         return f"{line}: answer {LEAST} questions twice (`samples = 2` under [answers])."
 
     def _by_share(self) -> str:
-        """Return what answers are worth at several shares, and from which on they pay."""
+        """Return the worth of answers at several shares, and from which share on they pay."""
         *shares, last = [f"{100 * share:.0f}" for share in _SHARES]
         *worths, most = [f"{100 * worth(share, self.looked_at):.0f}" for share in _SHARES]
         if_so = f"If it is {', '.join(shares)} or {last} %, {self._several()} worth {', '.join(worths)} or {most} %"
         return f"{if_so} more questions{self._price()}"
 
     def _price(self) -> str:
-        """Return what the answers take beside further questions, to end a sentence about what they are worth."""
+        """Return the cost of the answers beside further questions, to end a sentence about their worth."""
         if not self.left or math.isnan(self.taken):
             return "."
         taken = f", and {self._verb()} as much as {100 * self.taken:.0f} % more questions."
@@ -108,7 +108,7 @@ class MoreAnswers:
         return f"{taken} Further questions are cheaper, unless more than {100 * self.pays_from:.0f} % is chance."
 
     def _known(self) -> str:
-        """Return what answers are worth at the share that is known, and what is cheaper."""
+        """Return the worth of answers at the known share, and what is cheaper."""
         many = self.looked_at
         if not self.left:
             narrower = 1 - math.sqrt(narrowing(self.share.value, many))
@@ -133,7 +133,7 @@ class MoreAnswers:
 
 
 def share_in(claims: tuple[Claim, ...]) -> Ranged:
-    """Return the share of chance that an earlier decision found; NaN where it says nothing of it."""
+    """Return the share of chance found by an earlier decision, or NaN."""
     for claim in claims:
         if claim.kind == "samples" and not math.isnan(claim.value):
             return Ranged(claim.value / 100, claim.low / 100, claim.high / 100)

@@ -1,7 +1,4 @@
-"""Before anything is paid for: which questions to pilot on, what they take, and what such a pilot can show.
-
-Asks no model.
-"""
+"""Plans a pilot before anything is paid: its questions, its cost, and what it can show. Asks no model."""
 
 from __future__ import annotations
 
@@ -46,29 +43,29 @@ from judgekit.rules import Rules
 Floats = npt.NDArray[np.float64]
 
 _PILOT: Final = 200
-"""Questions that a plan proposes unless it is told how many."""
+"""The default number of questions to propose."""
 PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS = 3.5, 4.7
 _WORTH_SAYING: Final = 0.01
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _GOOD: Final = (0.5, 0.7, 0.9)
-"""Shares of good ratings for which a plan says what ratings of one run each can show."""
+"""The shares of good ratings for which a plan tells what ratings of one run each can show."""
 _WIDTH: Final = 110
 _UNCUT: Final = 1_000_000
 _PRICED: Final = 20
-"""Questions that say what a further question and a further answer take."""
+"""The number of questions from which the cost of a further question and answer is estimated."""
 _AHEAD: Final = 0.1
-"""The lead of which a plan says how soon it ends a choice."""
+"""The lead for which a plan estimates how soon a choice ends."""
 _COUNTS: Final = ("requests", "judgments", "references", "tokens", "money")
 _UNKNOWN: Final = exactly(math.nan)
 
 
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
-    """Return how far the runs' lists of each query differ: 0 where all are equal, 1 where no two share a document."""
+    """Return how much the runs' lists of each query differ: 0 if all are equal, 1 if no two share a document."""
     gains = 1 / np.log2(np.arange(2, depth + 2))
-    # Two lists without a common document differ by all gains of both.
+    # Two lists without a common document differ by all of their gains.
     most = 2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)
-    # The gain of a rank is that of nDCG: a document that moves from the first place weighs more than one at the end.
+    # A rank's gain is that of nDCG: a move from the first place weighs more than one at the end.
     found = []
     for query_id in query_ids:
         lists = [run.top(query_id, depth) for run in runs]
@@ -219,7 +216,7 @@ class PilotPlan:
         yield from clusters
 
     def _pilot(self) -> str:
-        """Return how many questions the pilot has, and where they stand."""
+        """Return the number of questions in the pilot, and the path of their file."""
         line = f"{self.drawn:,} questions"
         if self.drawn < len(self.sample):
             line += f" in {len(self.sample):,} rows"
@@ -250,7 +247,7 @@ class PilotPlan:
         )
 
     def _choosing(self) -> str:
-        """Return what `judgekit choose` takes."""
+        """Return the cost of `judgekit choose`."""
         text = (
             f"To ship a run that loses at most {self.margin:g} points takes about {self._by_share('bound')}"
             f" questions if all are equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose "
@@ -261,7 +258,7 @@ class PilotPlan:
         return text + f"ends after about {self._by_share('ahead')} of {self.questions:,}: {saved} less."
 
     def _by_share(self, column: str, form: str = "{:,.0f}") -> str:
-        """Return what a column of `power` says for each share of answers that differ."""
+        """Return a column of `power` for each share of differing answers."""
         *others, last = [form.format(value) for value in self.power[column]]
         return f"{', '.join(others)} or {last}"
 
@@ -286,7 +283,7 @@ class PilotPlan:
             yield "questions need them."
 
     def _money(self) -> Iterator[str]:
-        """Yield what is left of the budget."""
+        """Yield the rest of the budget."""
         if self.budget is None:
             return
         pilot = _of_pilot(self.costs)
@@ -304,7 +301,7 @@ def _r(value: float) -> str:
 
 
 def _cells(costs: pd.DataFrame, column: str) -> Iterator[str]:
-    """Yield the numbers of a column of costs as text; what is foreseen has three digits."""
+    """Yield the numbers of a column of costs as text; estimates have three digits."""
     for row in costs.to_dict("records"):
         value = float(row[column])
         foreseen = column == "tokens" or (column == "money" and row["money_low"] < row["money_high"])
@@ -320,7 +317,7 @@ def _count(value: float) -> str:
 
 
 def _of_pilot(costs: pd.DataFrame) -> pd.Series:
-    """Return what the whole pilot takes."""
+    """Return the cost of the whole pilot."""
     return costs[(costs["strategy"] == TOGETHER) & (costs["questions"] == "pilot")].iloc[0]
 
 
@@ -353,7 +350,7 @@ def plan(
         ConfigError, DataError, UsageError: a file is invalid, all lists are equal, or a budget lacks prices.
     """
     config = load(experiment, trusted=trust)
-    # The plan is about all questions: the sample of an earlier one must not shrink the next.
+    # The plan is about all questions, so an earlier sample must not limit it.
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     whole = config.updated(data={"sample": None, "limit": None})
     prepared = prepare(whole, keys=False, referenced=False, cache=asking.cache)
@@ -367,7 +364,7 @@ def plan(
         raise UsageError(
             f"{questions:,} questions were requested, but only {lists.left:,} with different lists are left"
         )
-    # Questions whose lists are equal have equal answers: they cost as much and can show nothing.
+    # Questions with equal lists have equal answers: they cost as much and show nothing.
     size, seed = min(questions or _PILOT, lists.left), config.analysis.seed
     sample = lists.drawn(size, seed)
     costs = _costs(prepared, sample, asking.cache)
@@ -378,7 +375,7 @@ def plan(
                 "a budget needs prices: [prices.MODEL] for every model, and the price of a reference if"
                 " questions lack some"
             )
-        # The other half is for what the pilot decides on: labels or answers of further questions.
+        # The other half is for the pilot's decision: labels or answers of further questions.
         if questions is None and spent > budget / 2:
             sample = lists.drawn(max(1, int(size * budget / 2 / spent)), seed)
             costs = _costs(prepared, sample, asking.cache)
@@ -407,14 +404,14 @@ def plan(
 
 @dataclass(frozen=True)
 class _Lists:
-    """The questions of an experiment, with how far the runs' lists of each differ.
+    """The questions of an experiment, and how much the runs' lists for each differ.
 
     Attributes:
         rows: the queries of each question, by the first of them.
-        distance: how far the lists of each question differ, by the mean of its queries; 1 with one run.
-        depth: at which they are compared.
-        runs: how many runs there are.
-        asked: the questions that a run asked already.
+        distance: how much each question's lists differ, by the mean of its queries; 1 with one run.
+        depth: the depth at which they are compared.
+        runs: number of runs.
+        asked: the questions that an earlier run asked.
     """
 
     rows: Mapping[str, Sequence[str]]
@@ -425,12 +422,12 @@ class _Lists:
 
     @property
     def ids(self) -> list[str]:
-        """The questions, each by its first query."""
+        """The questions by their first queries."""
         return list(self.rows)
 
     @classmethod
     def of(cls, prepared: Prepared, results: Path | None) -> Self:
-        """Compare the lists of an experiment, of which a results folder may hold some questions.
+        """Compare the lists of an experiment; a results folder may already hold some questions.
 
         Raises:
             UsageError: no question with different lists is left to ask.
@@ -454,35 +451,35 @@ class _Lists:
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
-        """The places of the questions that may be drawn: their lists differ, and nobody asked them."""
+        """The places of the questions to draw from: their lists differ, and they were not asked."""
         return np.flatnonzero((self.distance > 0) & ~np.isin(self.ids, list(self.asked)))
 
     @property
     def left(self) -> int:
-        """How many questions may be drawn."""
+        """The number of questions to draw from."""
         return len(self.places)
 
     def drawn(self, n: int, seed: int) -> pd.DataFrame:
-        """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
-        # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums
-        # stay unbiased however the first were chosen.
+        """Return the sample: n questions drawn with probabilities by the squared difference of their lists."""
+        # Questions asked before have weight 1, and the others are drawn from the rest, so that weighted sums stay
+        # unbiased however the first were chosen.
         weights = dict.fromkeys(self.asked, 1.0)
         ids = self.ids
         probability, at = systematic(self.distance[self.places] ** 2, n, np.random.default_rng(seed))
         for place in at:
             weights[ids[self.places[place]]] = 1 / probability[place]
-        # All queries of a question are asked: equal requests are sent once, and their lists may differ.
+        # All queries of a question are asked, since their lists may differ; equal requests are sent once.
         rows = [(query_id, weights.get(name)) for name, own in self.rows.items() for query_id in own]
         sample = pd.DataFrame(rows, columns=["query_id", "weight"]).astype({"weight": "float64"})
         return SAMPLE.check(sample.dropna().reset_index(drop=True))
 
     def questions_in(self, sample: pd.DataFrame) -> int:
-        """Return how many questions a sample has."""
+        """Return the number of questions in a sample."""
         return int(np.isin(self.ids, sample["query_id"]).sum())
 
 
 def _asked(folder: Path, queries: Queries) -> set[str]:
-    """Return the questions that a run asked."""
+    """Return the questions asked by a run."""
     path = folder / "scores.parquet"
     if not path.is_file():
         raise DataError("does not hold results of `judgekit run` (no scores.parquet)", folder)
@@ -494,7 +491,7 @@ def _asked(folder: Path, queries: Queries) -> set[str]:
 
 
 def _costs(prepared: Prepared, sample: pd.DataFrame, cache: str | Path | None) -> pd.DataFrame:
-    """Return what strategies take on the pilot and on all questions; see `PilotPlan.costs`."""
+    """Return the cost of strategies for the pilot and for all questions; see `PilotPlan.costs`."""
     pilot = prepared.collection.only(sample["query_id"])
     rows = []
     for questions, collection in (("pilot", pilot), ("all", prepared.collection)):
@@ -506,7 +503,7 @@ def _costs(prepared: Prepared, sample: pd.DataFrame, cache: str | Path | None) -
 
 @dataclass(frozen=True)
 class _Strategies:
-    """What judging some questions takes, by strategy; `plans` counts the requests by stage."""
+    """The cost of judging some questions, by strategy; `plans` counts the requests by stage."""
 
     prepared: Prepared
     plans: Mapping[str, Plan]
@@ -519,7 +516,7 @@ class _Strategies:
 
     @classmethod
     def anew(cls, prepared: Prepared, cache: str | Path | None) -> Self:
-        """Count the requests as if the store held none, by what it tells of the length of replies."""
+        """Count the requests as if the store were empty, but with its lengths of replies."""
         asks = asked(_referenced(prepared))
         stored = count(asks, cache)
         plans = {name: planned(units(), AllStages(), lambda _: {}) for name, units in asks.items()}
@@ -537,7 +534,7 @@ class _Strategies:
             yield name, self._taken(self.plans[f"label {name}"], labeler.needs.references, labels)
             references |= labeler.needs.references
             own += labels
-        # People stand in every plan, also without a price: what a judgment is worth is the reader's to say.
+        # Every plan includes people, even without a price: readers know what a judgment costs them.
         judged = exactly(_times(pairs, self.money.judgment))
         yield PEOPLE, _row(judged, judgments=pairs)
         for stage, way in answering.items():
@@ -549,9 +546,9 @@ class _Strategies:
         yield TOGETHER, self._taken(self.plans["all"], references, own)
 
     def each(self) -> tuple[float, float]:
-        """Return what a question takes apart from its answers, and what one answer of all runs to it takes.
+        """Return the cost of a question without its answers, and of one answer of all runs to it.
 
-        That is money; where that is not known, tokens. NaN where these do not say it, or nobody is asked for answers.
+        That is money or, if unknown, tokens; NaN if both are unknown, or if no answers are asked for.
         """
         prepared, answering = self.prepared, self.prepared.answering
         pairs = distinct_pairs(prepared.collection, prepared.questions)
@@ -572,7 +569,7 @@ class _Strategies:
         whole = pd.DataFrame([*labels, *answers]).sum(skipna=False)
         unit = "money"
         if math.isnan(whole["money"]) or not whole["money"]:
-            # Tokens weigh neither references nor labels that have a price of their own.
+            # Tokens do not include references or labels with their own price.
             if whole["references"] or self.money.price:
                 return math.nan, math.nan
             unit = "tokens"
@@ -580,7 +577,7 @@ class _Strategies:
         return of_labels / questions, of_answers / questions / prepared.config.answers.samples
 
     def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:
-        """Return what requests, the references that are lacking, and labels with a price take."""
+        """Return the cost of requests, missing references, and labels with a price."""
         config, lacking = self.prepared.config, 0
         if references:
             queries, question = self.prepared.collection.queries, self.prepared.questions
@@ -596,8 +593,8 @@ class _Strategies:
 
 def _referenced(prepared: Prepared) -> Prepared:
     """Return an experiment as if every question had a reference answer."""
-    # A labeler that compares with references asks nothing without one, which would hide its price until somebody had
-    # paid for the references.
+    # Without references, a labeler that needs them asks nothing, which would hide its price until the references are
+    # paid.
     queries = {}
     for query_id, query in prepared.collection.queries.items():
         queries[query_id] = query if query.answers else replace(query, answers=("?",))
@@ -607,7 +604,7 @@ def _referenced(prepared: Prepared) -> Prepared:
 def _more_answers(
     prepared: Prepared, lists: _Lists, sample: pd.DataFrame, results: Path | None, cache: str | Path | None
 ) -> MoreAnswers | None:
-    """Return what several answers to each question are worth; see `PilotPlan.more_answers`."""
+    """Return the worth of several answers to each question; see `PilotPlan.more_answers`."""
     answering, answers = prepared.answering.values(), prepared.config.answers
     asking = [way.answerer for way in answering if not isinstance(way.answerer, Imported)]
     if lists.runs < 2 or not answering or prepared.trusted or answers.declared.assigned is not None:
@@ -632,7 +629,7 @@ def _more_answers(
 def _row(money: Foreseen, **counts: float) -> dict[str, float]:
     """Return the columns of a row of costs."""
     row = dict.fromkeys(_COUNTS, 0.0) | {name: float(count) for name, count in counts.items()}
-    # A range and not one number: before the first replies their length may be anything up to the limit.
+    # A range, since before the first replies their length may be anything up to the limit.
     return row | {"money": money.about, "money_low": money.low, "money_high": money.high}
 
 
@@ -643,7 +640,7 @@ def _times(number: float, price: float | None) -> float:
 
 
 def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame, assigned: bool) -> pd.DataFrame:
-    """Return what the pilot shows, and what a choice takes; see `PilotPlan.power`."""
+    """Return what the pilot can show, and the cost of a choice; see `PilotPlan.power`."""
     if lists.runs < 2:
         return pd.DataFrame()
     showing = int((lists.distance[np.isin(lists.ids, sample["query_id"])] > 0).sum())
@@ -659,7 +656,7 @@ def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame, assigned: bool) ->
         row = {"differ": share, "r": r, "variants": variants, "lead": 100 * shown_lead(showing, lists.runs, share)}
         if margin > 0:
             ahead = min(race_length(margin, lists.runs, share, _AHEAD, rules.confidence), at_hand)
-            # Two digits: the constants behind it are simulated.
+            # Two digits, since the constants are simulated.
             bound = float(f"{questions_for(margin, lists.runs, share):.2g}")
             row |= {"bound": bound, "ahead": ahead, "saves": 1 - ahead / at_hand}
         rows.append(row)

@@ -1,4 +1,4 @@
-"""Everything of an experiment that is read, checked and fixed before anything is sent: every mistake ends it here."""
+"""Reads, checks and fixes everything of an experiment before anything is sent, so that mistakes show here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from judgekit.wire.types import Endpoint
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that an experiment is made of, read and checked before anything is sent.
+    """All parts of an experiment, read and checked before anything is sent.
 
     Attributes:
         config: the experiment file, with the primary cell filled in.

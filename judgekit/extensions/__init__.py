@@ -1,5 +1,5 @@
-"""Labelers, metrics and steps of judgekit's own that are written as anybody's are: on `judgekit` and `judgekit.extend`.
+"""Judgekit's own plug-ins, which use only `judgekit` and `judgekit.extend`, like anybody's.
 
-Each registers what it is when it is imported. `judgekit.registry` imports all of them when one may be needed; nothing
-else does, nor do they import each other.
+Each registers itself when imported. `judgekit.registry` imports all of them when one may be needed; nothing else does,
+nor do they import each other.
 """

@@ -52,7 +52,7 @@ class RunOrder(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What it is, as a sentence; without a tau-b where either side gives all runs the same score."""
+        """The result as a sentence; without a tau-b if either side gives all runs the same score."""
         what = f"The order of {self.runs} runs by {self.measure}"
         if np.isnan(self.tau):
             return f"{what} has no tau-b: the judge's labels or people's give all runs the same score."

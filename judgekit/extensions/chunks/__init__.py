@@ -1,3 +1,3 @@
-"""What a run reports of documents that are different cuts of the same pages."""
+"""A run's report on documents that are different chunks of the same pages."""
 
 from judgekit.extensions.chunks import step  # noqa: F401 - it registers

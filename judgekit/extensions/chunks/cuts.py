@@ -1,4 +1,4 @@
-"""The section of a run's report about documents that are different cuts of the same pages."""
+"""The section of a run's report about documents that are different chunks of the same pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgekit.extend import Section, State, UsageError, where
 
 
 def cuts(state: State) -> Iterable[Section]:
-    """Yield a table by labeling and run where documents say where they stand: what is found, and what it takes."""
+    """Yield a table by labeling and run, if documents have spans: the evidence found, and its cost."""
     depth, collection = state.cell.depth, state.prepared.collection
     if depth < 1:
         return
@@ -35,13 +35,13 @@ def cuts(state: State) -> Iterable[Section]:
 
 
 def _found(state: State) -> pd.DataFrame | None:
-    """Return how much evidence each run finds, by labeling; None where no relevant document says where it stands."""
+    """Return the evidence found by each run, by labeling; None if no relevant document has a span."""
     depth = state.cell.depth
     names = {f"nDCG(unit=evidence)@{depth}": "evidence nDCG", f"R(unit=evidence)@{depth}": "evidence recall"}
     measures = [Measure(name) for name in names]
     try:
         evaluation = state.score(measures)
-    # No relevant document says where it stands, so there is no evidence to count.
+    # No relevant document has a span, so there is no evidence to count.
     except UsageError:
         return None
     means = evaluation.means().pivot(index=["labeling", "run"], columns="measure", values="value")
@@ -49,7 +49,7 @@ def _found(state: State) -> pd.DataFrame | None:
 
 
 def _taken(state: State, run: str) -> dict[str, float | None]:
-    """Return how good the answers from a run's documents are, and what they take."""
+    """Return the quality and cost of the answers from a run's documents."""
     cell, quality = state.cell, state.first_mode()
     stage = next((name for name, way in state.prepared.answering.items() if way.model == cell.model), "")
     spent = state.taken(f"{stage} {run}")

@@ -1,4 +1,4 @@
-"""What a run reports of documents that are different cuts of the same pages."""
+"""A run's report on documents that are different chunks of the same pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @register.step(after="compare")
 class CutsStep(Step):
-    """Show what each cut of the pages finds, and what answering from it takes."""
+    """Show what each chunking finds, and the cost of answering from it."""
 
     name = "cuts"
 
     def section(self, state: State) -> Iterable[Section]:
-        """Return a table by labeling and run where documents say where they stand."""
+        """Return a table by labeling and run, if documents have spans."""
         from judgekit.extensions.chunks.cuts import cuts
 
         return cuts(state)

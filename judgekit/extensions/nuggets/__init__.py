@@ -1,7 +1,7 @@
 """Nuggets, the facts that a good answer states, and citations: labels and answer metrics for long answers.
 
-Nuggets lie in a file that people can read and edit (`judgekit.answers.nuggets`). An LLM says which of them an answer or
-a passage states (`support`); the metrics and the labeler are what is made of that.
+Nuggets are in a file that people can read and edit (`judgekit.answers.nuggets`). An LLM tells which of them an answer
+or a passage states (`support`), for the metrics and the labeler.
 """
 
 from judgekit import register

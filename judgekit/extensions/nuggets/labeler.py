@@ -77,15 +77,15 @@ class NuggetLabeler(Labeler):
         return nugget_questions(self._asked.prompt, unit.query, self._nuggets(unit.query), text)
 
     def requests(self, unit: Unit, replies: Sequence[Response], /) -> list[Request]:
-        """Return the questions about the unit's doc, ten nuggets at a time; again, once, what cannot be read."""
+        """Return the questions about the unit's doc, ten nuggets at a time; once more if a reply cannot be read."""
         return self._asked.requests(self._questions(unit), replies)
 
     def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a unit takes."""
+        """Return the largest number of requests for a unit."""
         return 2 * -(-len(self._nuggets(unit.query)) // AT_ONCE)
 
     def label(self, unit: Unit, replies: Sequence[Response], /) -> list[Label]:
-        """Return the label of the unit's doc; ``extra`` has the numbers of nuggets that it states and of all."""
+        """Return the label of the unit's doc; ``extra`` has the numbers of stated nuggets and of all."""
         pair = unit.query.query_id, unit.docs[0].doc_id
         nuggets = self._nuggets(unit.query)
         if not nuggets:

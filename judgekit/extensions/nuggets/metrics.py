@@ -1,4 +1,4 @@
-"""Answer metrics for long answers: which nuggets an answer states, and whether its citations hold."""
+"""Answer metrics for long answers: the stated nuggets, and whether citations hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from judgekit.extensions.nuggets.support import (
 )
 
 _MARK: Final = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
-"""Marks that are taken out of an answer whose nuggets are asked about: identities of stored requests depend on it."""
+"""Marks removed from an answer before asking about nuggets; stored requests depend on it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _AskedMetric(AnswerMetric):
         return self._asked.endpoint
 
     def requests(self, unit: Answered, replies: Sequence[Response], /) -> list[Request]:
-        """Return the next wave of requests; none where the value is known without."""
+        """Return the next wave of requests; none if the value is already known."""
         if self.known(unit):
             return []
         return self._asked.requests(self.questions(unit), replies)
@@ -83,8 +83,8 @@ class _AskedMetric(AnswerMetric):
         raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
 
     def known(self, unit: Answered) -> Score | None:
-        """Return what is known without the LLM: why there is no value, or 0 for an abstention."""
-        # An abstention states no fact: 0 is known, and nothing is paid to hear it.
+        """Return the result known without the LLM: why there is no value, or 0 for an abstention."""
+        # An abstention states no fact, so its 0 is known without paying.
         return self.unscored(unit.answer, unit.query) or (Score(0.0) if unit.answer.abstained else None)
 
     def questions(self, unit: Answered) -> list[Question[Support]]:
@@ -92,7 +92,7 @@ class _AskedMetric(AnswerMetric):
         raise NotImplementedError
 
     def value(self, unit: Answered, supports: Sequence[Support]) -> float:
-        """Return the value of an answer from the words for all items of its questions."""
+        """Return the value of an answer from the replies on all items."""
         raise NotImplementedError
 
 
@@ -113,11 +113,11 @@ class _ByNuggets(_AskedMetric):
         return read_nuggets(self.context.path(self.file))
 
     def nuggets(self, query: Query) -> Sequence[Nugget]:
-        """Return the nuggets that the answers to a query are asked about."""
+        """Return the nuggets to ask about for answers to a query."""
         return self._nuggets.get(query.query_id, ())
 
     def known(self, unit: Answered) -> Score | None:
-        """Return what is known without the LLM; nothing is asked where the file has no nugget for the query."""
+        """Return the result known without the LLM; nothing is asked if the file has no nuggets for the query."""
         if not any(nugget.vital for nugget in self.nuggets(unit.query)):
             which = "no vital nugget" if self.nuggets(unit.query) else "no nuggets"
             return Score(None, Status.NOT_APPLICABLE, f"{self.file} has {which} for query {unit.query.query_id!r}")
@@ -125,12 +125,12 @@ class _ByNuggets(_AskedMetric):
 
     def questions(self, unit: Answered) -> list[Question[Support]]:
         """Return what is asked about an answer: ten nuggets at a time."""
-        # The marks are no words of the answer.
+        # The marks are not words of the answer.
         text = _MARK.sub("", unit.answer.text)
         return nugget_questions(self._asked.prompt, unit.query, self.nuggets(unit.query), text)
 
     def most(self, unit: Answered, /) -> int:
-        """Return the most requests about an answer."""
+        """Return the largest number of requests about an answer."""
         return 2 * -(-len(self.nuggets(unit.query)) // AT_ONCE)
 
 
@@ -180,11 +180,11 @@ class _Citations(_AskedMetric):
     needs_docs = True
 
     def most(self, unit: Answered, /) -> None:
-        """Return that it is not known how many sentences an answer will have."""
+        """Return None, since an answer's number of sentences is unknown."""
         return
 
     def known(self, unit: Answered) -> Score | None:
-        """Return what is known without the LLM: an answer without documents has no value, one without marks has 0."""
+        """Return the result known without the LLM: without documents there is no value, without marks it is 0."""
         known = super().known(unit)
         if known:
             return known
@@ -192,7 +192,7 @@ class _Citations(_AskedMetric):
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
         unread = unread_marks(unit.answer.text)
         if unread:
-            # Counted as uncited, a sentence that cites would lower the value, and nothing would show it.
+            # A citing sentence that counts as uncited would silently lower the value.
             number = f"{len(unread)} citation marks" if len(unread) > 1 else "a citation mark"
             reason = f"the answer has {number} without the number of a passage: {unread[0]}"
             return Score(None, Status.UNPARSED, reason)
@@ -201,7 +201,7 @@ class _Citations(_AskedMetric):
         return Score(0.0)
 
     def questions(self, unit: Answered) -> list[Question[Support]]:
-        """Return what is asked about an answer: of each sentence, the passages that it cites."""
+        """Return the questions about an answer: for each sentence, the passages that it cites."""
         questions: list[Question[Support]] = []
         for sentence in cited_sentences(unit.answer.text):
             shown = [unit.docs[number - 1] for number in sentence.cited if number <= len(unit.docs)]

@@ -1,4 +1,4 @@
-"""What is asked about nuggets and citations: which items of a list a text supports."""
+"""The question about nuggets and citations: which items of a list a text supports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NUMBERS: Final = ("id", "index", "item", "no", "number")
 
 WEIGHTS: Final[Mapping[Support, float]] = {"support": 1.0, "partial": 0.5, "none": 0.0}
 AT_ONCE: Final = 10
-"""Nuggets that are shown in one request, as AutoNuggetizer does (Pradeep et al., arXiv 2411.09607)."""
+"""The number of nuggets in one request, as in AutoNuggetizer (Pradeep et al., arXiv 2411.09607)."""
 
 
 def support_question(values: Mapping[str, str], items: int) -> Question[Support]:
-    """Return a question that wants a word for each of its items."""
+    """Return a question that asks for a word for each item."""
     form = f"a JSON list of {items} words, each one of: {', '.join(WORDS)}"
     return Question({**values, "count": str(items)}, form, partial(_supports, items))
 
@@ -48,7 +48,7 @@ def _supports(items: int, listed: list[Any]) -> list[Support] | str:
 
 
 def _word(item: object) -> Support | None:
-    """Return what an item says: a word, or the one word among the fields of an object."""
+    """Return an item's word, or the only word among the fields of an object."""
     if isinstance(item, dict):
         words = [word for value in item.values() if (word := _word(value)) is not None]
         return words[0] if len(words) == 1 and not any(isinstance(value, dict) for value in item.values()) else None
