@@ -128,6 +128,11 @@ class Drawn:
         small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
         self.whole: Weights = np.hstack([part.astype(np.float32) for part in self.parts] if small else self.parts)
 
+    @property
+    def size(self) -> int:
+        """The bytes of its tables."""
+        return self.whole.nbytes + sum(part.nbytes for part in self.parts)
+
 
 @dataclass(frozen=True)
 class _Moments:

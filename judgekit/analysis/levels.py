@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -59,8 +60,10 @@ class _Answers:
     @property
     def size(self) -> int:
         """The bytes of its larger arrays."""
-        estimates_size = sum(estimate.draws.nbytes + estimate.each.nbytes for estimate in self.found.values())
-        return self.drawn + self.target.size + estimates_size
+        kept = self.drawn + self.target.size
+        for estimate in islice(self.found.values(), 1):  # all are about as large
+            kept += len(self.found) * (estimate.draws.nbytes + estimate.each.nbytes)
+        return kept
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Resamples:
                 del self._answers[next(iter(self._answers))]
             drawn = self._drawn if where.all() else Drawn(self.weights[where], int(where.sum()))
             target = Target(quality[where], drawn)
-            self._answers[key] = _Answers(target, 0 if drawn is self._drawn else drawn.whole.nbytes)
+            self._answers[key] = _Answers(target, 0 if drawn is self._drawn else drawn.size)
         return self._answers[key]
 
     def units(self, where: npt.NDArray[np.bool_] | Ints) -> int:

@@ -122,11 +122,18 @@ def test_equal_scores_against_the_same_answers_are_worked_out_once(monkeypatch):
     assert [e.labeling for e in found] == [0] * 5 + [1] * 5 + [2] * 5
 
 
-def test_resampled_answers_do_not_pile_up(monkeypatch):
-    monkeypatch.setattr(levels, "_KEPT", 100_000)
+@pytest.mark.parametrize("missing", [False, True])
+def test_resampled_answers_do_not_pile_up(missing, monkeypatch):
+    monkeypatch.setattr(levels, "_KEPT", 500_000)
     resamples = sample(60)
     for seed in range(20):
         scores, quality = data(seed=seed)
+        if missing:
+            quality[:, seed] = np.nan
         list(estimates(panel(scores, quality), "query", resamples))
-    sizes = [kept.size for kept in resamples._answers.values()]
-    assert sum(sizes) < 100_000 + 4 * max(sizes)
+    kept = [*resamples._answers.values()]
+    own = [each.target._drawn for each in kept if each.target._drawn is not resamples._drawn]
+    assert len(own) == missing * len(kept)
+    tables = sum(drawn.whole.nbytes + sum(part.nbytes for part in drawn.parts) for drawn in own)
+    assert tables + sum(each.target.size for each in kept) < 500_000 + max(each.size for each in kept)
+    assert len(kept) < 60
