@@ -26,7 +26,6 @@ from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id,
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
-from judgekit.data.forms.refused import REFUSED
 from judgekit.data.forms.tool import rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
@@ -61,6 +60,8 @@ def in_order() -> Iterator[DataForm]:
 
 def _nested() -> list[DataForm]:
     """Return the nested forms in order, refused ones last."""
+    from judgekit.data.forms.refused import REFUSED
+
     return [*(form for form in forms().values() if form.nested), *REFUSED]
 
 
