@@ -22,7 +22,7 @@ from judgekit.data.fields import DECLARED, checked_rows
 from judgekit.data.folders import unpacked_size
 from judgekit.data.runs import Run, Ties, joined
 from judgekit.data.sources import Columns, by_columns, contents, located, stem
-from judgekit.data.trec import read_run
+from judgekit.data.trec import check_tags, read_run
 from judgekit.errors import DataError
 
 T = TypeVar("T")
@@ -64,6 +64,7 @@ class DiskRun:
     def __init__(self, source: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> None:
         """Look at a file; its rows are read when something is worked out of them."""
         self._place = located(source, "run")
+        check_tags(self._place)
         self._source = source
         self._columns = by_columns(self._place, "run")
         self.name, self.ties = name or stem(self._place.path), ties

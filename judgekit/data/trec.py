@@ -20,21 +20,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 
 from judgekit.data.columns import Pairs
+from judgekit.data.fields import DECLARED
 from judgekit.data.forms.delimited import TREC, subtopics
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import Located, located, pairs, pairs_by_record, stem
-from judgekit.data.streams import (
-    Beginning,
-    check_outputs,
-    head,
-    note_read,
-    open_atomic,
-    packing,
-    read_bytes,
-    write_atomic,
-)
+from judgekit.data.streams import Beginning, check_outputs, note_read, open_atomic, read_bytes, write_atomic
 from judgekit.data.tables import LABELS, Status, Table, stacked
 from judgekit.errors import DataError, UsageError, nearest, not_among
 
@@ -44,7 +36,7 @@ if TYPE_CHECKING:
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """Kinds of files by the ending of the name."""
 _TAIL: Final = 1 << 12
-"""Bytes at an end of a file in which its first or last row stands."""
+"""Bytes at the end of a file in which its last row stands."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst", ".xz")
 
 
@@ -68,7 +60,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     place = located(path, "run")
     name = name or stem(place.path)
     rows = pairs(place, "run")
-    _check_tags(place.path)
+    check_tags(place)
     try:
         return Run.of(name, rows, ties=ties)
     # The fast reader keeps no lines, so errors are located record by record.
@@ -77,13 +69,18 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         raise DataError(error.reason, place.path) from None
 
 
-def _check_tags(path: Path) -> None:
+def check_tags(place: Located) -> None:
     """Refuse a TREC file of two runs, one behind the other: read as one, their lists would be mixed by their scores."""
-    ends = []
-    if path.is_file() and packing(path, "a run") is None:
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - _TAIL))
-            ends = [head(path, size=_TAIL).splitlines()[:1], stream.read().splitlines()[-1:]]
+    path, form = place
+    if form.name not in ("auto", "trec") or not path.is_file():
+        return
+    beginning = Beginning.of(path, DECLARED["run"].expected)
+    # Of a packed file the end is not at hand.
+    if beginning.packing is not None or not TREC.marks(beginning):
+        return
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _TAIL))
+        ends = [beginning.start.splitlines()[:1], stream.read().splitlines()[-1:]]
     rows = [line.split() for lines in ends for line in lines]
     if [len(row) for row in rows] == [6, 6] and rows[0][1] == rows[1][1] == b"Q0" and rows[0][5] != rows[1][5]:
         first, last = (row[5].decode(errors="replace") for row in rows)

@@ -230,6 +230,26 @@ def test_a_document_that_comes_again_with_its_query_is_named_with_its_lines(
     assert str(found.value) == str(whole.value)
 
 
+def test_two_runs_in_one_file_are_refused_though_they_share_no_query(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    rows = rows_of(6)
+    path.write_text(trec(rows) + trec([(f"other{q}", d, s) for q, d, s in rows]).replace("tag", "gat"))
+    with pytest.raises(DataError, match="begins with the run 'tag' and ends with 'gat'") as whole:
+        read_run(path)
+    with pytest.raises(DataError) as found:
+        DiskRun(path).whole()
+    assert str(found.value) == str(whole.value)
+
+
+def test_a_sheet_of_excel_is_read_in_one_piece_and_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "run.xlsx"
+    pd.DataFrame(rows_of(5), columns=["query_id", "doc_id", "score"]).to_excel(path, index=False)
+    run = DiskRun(path)
+    assert len(run.of_parts(len)) > 5
+    assert run.whole().frame().to_csv() == read_run(path).frame().to_csv()
+    assert len(read_run(path)) == len(rows_of(5))
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("query_id,doc_id,score\n")
     with pytest.raises(DataError, match="is empty; expected a TREC run") as found:
