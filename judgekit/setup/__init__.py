@@ -1,1 +1,1 @@
-"""From a folder of files to an experiment: what each is taken for, what looks wrong; only `init` comes here."""
+"""From a folder of files to an experiment: the use of each file, and what looks wrong; only `init` uses this."""

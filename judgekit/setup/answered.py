@@ -1,4 +1,4 @@
-"""What `judgekit init` finds known of answers: ratings, else what an application answered."""
+"""What `judgekit init` learns about answers: ratings, else an application's answers."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _RENAME: Final = (
 
 @dataclass(frozen=True)
 class _Part:
-    """What one file says of answers.
+    """A file's facts about answers.
 
     Attributes:
         file: the file.
-        runs: the runs that its rows name.
-        depths: from how many documents the answers were made.
-        columns: the columns that say what answers were made from.
+        runs: the runs named in its rows.
+        depths: the numbers of documents behind the answers.
+        columns: the columns with the documents behind answers.
         scales: its ratings by metric, each with the scale to declare.
-        cluster: the column of the users that gave them, "" if there is none.
-        rated: of a file of ratings: which answers are rated by which metric, a row each; None of answers.
+        cluster: the column of the users who gave them, or "".
+        rated: for a file of ratings, a row per answer and metric; None for answers.
     """
 
     file: Input
@@ -54,7 +54,7 @@ class _Part:
 
 
 def known_outcome(files: Files, runs: FoundRuns, queries: Queries, asked: Queries) -> KnownOutcome:
-    """Return what is known of answers to the questions that are asked: ratings, else what an application answered."""
+    """Return what is known about answers to the questions: ratings, else an application's answers."""
     look = _Look(files, runs, queries, asked)
     ratings = look.ratings()
     answers = look.beside_ratings() if ratings else look.answers()
@@ -71,7 +71,7 @@ def known_outcome(files: Files, runs: FoundRuns, queries: Queries, asked: Querie
         files=[part.file for part in parts],
         beside=[part.file for part in answers] if ratings else [],
         metrics=sorted(metrics),
-        # Ratings seldom say a depth: a user saw an answer, and not how many passages it was made from.
+        # Ratings rarely have a depth: users saw an answer, not its number of passages.
         depths=sorted(depths) or [min(ANSWERED, runs.longest)],
         rated=scales,
         cluster=next((part.cluster for part in parts if part.cluster), ""),
@@ -80,15 +80,15 @@ def known_outcome(files: Files, runs: FoundRuns, queries: Queries, asked: Querie
 
 
 def _left(runs: FoundRuns, parts: Iterable[_Part]) -> set[str]:
-    """Return the runs whose answers no part holds."""
+    """Return the runs without answers in any part."""
     left = {*runs.runs}
     for part in parts:
-        left -= part.runs or left  # rows that name no run are about the only one
+        left -= part.runs or left  # rows without a run are about the only one
     return left
 
 
 def _answers_rated(part: _Part) -> int:
-    """Return how many answers a file rates."""
+    """Return the number of rated answers in a file."""
     assert part.rated is not None, "only of ratings"
     keys = [key for key in ("run", "query_id") if key in part.rated.columns]
     return len(part.rated[keys].drop_duplicates())
@@ -96,7 +96,7 @@ def _answers_rated(part: _Part) -> int:
 
 @dataclass(frozen=True)
 class _Look:
-    """Looks into files of ratings and of answers, and says of each what it is taken for."""
+    """Looks into files of ratings and of answers, and decides the use of each."""
 
     files: Files
     runs: FoundRuns
@@ -109,7 +109,7 @@ class _Look:
         return any(query.answers for query in self.asked.values())
 
     def ratings(self) -> list[_Part]:
-        """Return what files of ratings say."""
+        """Return the facts in files of ratings."""
         parts: list[_Part] = []
         for file in self.files.of("ratings"):
             if not file.taken or file.nested:
@@ -119,7 +119,7 @@ class _Look:
         return parts
 
     def answers(self) -> list[_Part]:
-        """Return what an application answered."""
+        """Return an application's answers."""
         parts: list[_Part] = []
         for file in self._of_answers():
             if not _left(self.runs, parts):
@@ -131,7 +131,7 @@ class _Look:
         return parts
 
     def beside_ratings(self) -> list[_Part]:
-        """Return the answers beside people's ratings, where reference answers can say how good they are."""
+        """Return the answers beside people's ratings, if reference answers can measure their quality."""
         parts: list[_Part] = []
         for file in self._of_answers():
             if not self.referenced:
@@ -151,7 +151,7 @@ class _Look:
             return known
         names = {file.path: name for name, file in self.runs.files.items()}
         files = [(Path(file.given), names.get(file.path)) for file in known.imported]
-        with suppress(DataError):  # which the check of the experiment tells
+        with suppress(DataError):  # the check of the experiment reports this
             known = replace(known, told=told_apart(files, self.asked, self.runs.runs, known.depths))
         answers = len(self.asked) * len(self.runs.runs)
         if known.metrics and 2 * rated < answers:
@@ -159,11 +159,11 @@ class _Look:
         return known
 
     def _part(self, file: Input, kind: str, what: str, earlier: Sequence[_Part] = ()) -> _Part | None:
-        """Return what a file says; None where it is left aside, which is said of it."""
+        """Return a file's facts; None, with a note, if it is left aside."""
         _name_columns(file)
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
-            if file.problem:  # said at once, not when the cell that cannot be read is mended
+            if file.problem:  # reported at once, not after the unreadable cell is mended
                 self.files.problems.append(f"{file.at_line(None)}: {file.problem} {_RENAME}")
             return None
         # Results of a pipeline hold the answers of the run that they are.
@@ -201,7 +201,7 @@ class _Look:
         )
 
     def _wrong(self, file: Input, table: pd.DataFrame, own: set[str], about: set[str]) -> str:
-        """Return what is to be mended in a file, "" if nothing is: the runs that it names, and answers rated twice."""
+        """Return what to mend in a file (its names of runs, answers rated twice), or ""."""
         unknown = not_meant(about, self.runs.runs)
         if unknown:
             return f"{file.at_line(None)}: {unknown} {'Make a file of each run, with its name.' if own else _RENAME}"
@@ -221,21 +221,21 @@ class _Look:
         )
 
     def _problem(self, table: pd.DataFrame, about: set[str], earlier: Sequence[_Part]) -> str:
-        """Return why answers of these runs are left aside, "" if they are not."""
+        """Return why answers of these runs are left aside, or ""."""
         if earlier and (_placing(table) != earlier[0].columns or not about <= _left(self.runs, earlier)):
             return f"{earlier[0].file.name} has answers with other columns, or of the same runs"
-        # Of another set of questions a few ids often agree by chance: 1, 2, 3.
+        # A few ids of another set of questions often agree by chance: 1, 2, 3.
         strange = sorted({*table["query_id"]} - {*self.queries})
         return f"query {strange[0]!r} is not among the questions" if strange else ""
 
 
 def _cluster(file: Input, table: pd.DataFrame) -> str:
-    """Return the column with the users that gave ratings; "" if there is none."""
+    """Return the column with the users who gave ratings, or ""."""
     return file.cluster or next((name for name in RATERS if name in table.columns), "")
 
 
 def _placing(table: pd.DataFrame) -> set[str]:
-    """Return the columns that say what answers were made from."""
+    """Return the columns with the documents behind answers."""
     return {"depth", "mode", "context"} & {*table.columns}
 
 
@@ -244,7 +244,7 @@ def _read_ratings(source: str) -> pd.DataFrame:
 
 
 def _of_users(file: Input) -> str:
-    """Return how to spell the user's own file with a column of users."""
+    """Return the spelling of the user's file with a column of users."""
     while file.origin is not None:
         file = file.origin[0]
     spec, _ = form_of(file.given)
@@ -254,7 +254,7 @@ def _of_users(file: Input) -> str:
 
 
 def _name_columns(file: Input) -> None:
-    """Put the names of the columns of ratings or answers in front of their path, where they are not judgekit's."""
+    """Put the names of columns of ratings or answers before their path, if they are not judgekit's."""
     if file.nested or {*file.content.named} - {"cluster"}:
         return
     names = DECLARED_KINDS["ratings" if "ratings" in file.kinds else "answer"].names

@@ -1,4 +1,4 @@
-"""What becomes of each column of a table that `judgekit init` takes."""
+"""The use of each column of a table in `judgekit init`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from judgekit.data.tables import RATED, RATERS
 
 @dataclass(frozen=True)
 class Columns:
-    """What becomes of the columns of a file.
+    """The use of a file's columns.
 
     Attributes:
-        taken: what each column that is used becomes.
+        taken: the use of each used column.
         left: the others.
     """
 
@@ -27,12 +27,12 @@ class Columns:
 
 
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
-    """Return what becomes of the columns of a table: of each key the first of its names that is there."""
+    """Return the use of a table's columns: for each key, the first existing name."""
     if found.form in (None, TREC, DICT) or found.flat is None or not found.fields:
         return Columns()
     names = {**DECLARED_KINDS[kind].names, **{key: (name,) for key, name in found.named.items()}}
     fields = found.fields
-    if kind in DECLARED and kind != "answer":  # a TSV of topics has no header: its columns go by their number
+    if kind in DECLARED and kind != "answer":  # a TSV of topics has no header, so its columns have numbers
         origin, rows = opened(source, kind)
         names, first = {**origin.names}, next(rows, None)
         fields = fields if first is None else tuple(map(str, first.fields))
@@ -50,7 +50,7 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         if rater is not None:
             taken[rater] = "cluster"
     left = []
-    for name in fields:  # no column of a query or doc holds a list or an object
+    for name in fields:  # columns of queries and docs hold no lists or objects
         if name not in taken and not isinstance(found.told.get(name), list | dict):
             left.append(name)
     return Columns(taken, tuple(left))

@@ -1,4 +1,4 @@
-"""From a folder of the user's own files to an experiment that runs: what each is taken for, and what looks wrong."""
+"""From a folder of the user's files to an experiment that runs: the use of each file, and what looks wrong."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ PILOT_FILE: Final = "pilot.jsonl"
 
 @dataclass(frozen=True)
 class Draft:
-    """An experiment that was made from files.
+    """An experiment made from files.
 
     Attributes:
-        folder: where it goes, and what its paths are relative to.
-        files: what each file was taken for.
-        cautions: what looks wrong, a sentence each.
-        problems: why there is no experiment, a sentence each; none if there is one.
+        folder: its folder, to which its paths are relative.
+        files: the use of each file.
+        cautions: a sentence for everything that looks wrong.
+        problems: sentences on why there is no experiment; none if there is one.
         toml: the experiment file.
-        asks: whether it names a server, whose address and model are to be filled in.
+        asks: whether it needs a server, whose address and model must be filled in.
         imported: further files to write, by name: what got the ids of its questions, and the questions that runs hold
             where the query file has far more.
     """
@@ -68,7 +68,7 @@ class Draft:
         return [self.folder / name for name in ("experiment.toml", *self.imported)]
 
     def write(self) -> None:
-        """Write the experiment file, and the further files that it names."""
+        """Write the experiment file and its further files."""
         for name, content in self.imported.items():
             write_atomic(self.folder / name, content)
         write_atomic(self.folder / "experiment.toml", self.toml)
@@ -89,8 +89,8 @@ def draft(paths: Sequence[str | Path], out: Path | None = None) -> Draft:
 
 
 def _drafted(files: Files) -> Draft:
-    """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
-    # Tables get their ids before all else, since runs and ratings may be among them.
+    """Use the files, one kind after the other: runs first, since their ids decide what joins."""
+    # Tables get their ids first, since runs and ratings may be among them.
     give_tables_ids(files)
     give_runs_files(files)
     runs = give_results_ids(files, read_runs(files))
@@ -131,7 +131,7 @@ def _planned(
         measure=_measure(files, runs, asked, docs, depth),
     )
     problems = _check(files, plan, asked)
-    for file in files.all:  # once all others had their turn
+    for file in files.all:  # after all others
         if file.path in files.run_names and file not in runs.files.values():
             files.cautions.append(f"{file.name}: NAME=FILE names runs only, and this is not a run")
         file.leave("no other file needs it")
@@ -142,7 +142,7 @@ def _planned(
 
 
 def _file_of(files: Files, questions: FoundQuestions, asked: Queries) -> Input:
-    """Return the file of the questions that are asked; written anew where no file holds just these."""
+    """Return the file of the questions to ask; a new one if no file has exactly these."""
     if len(asked) < len(questions.queries):
         name, held = PILOT_FILE, asked
     elif questions.joined:
@@ -155,7 +155,7 @@ def _file_of(files: Files, questions: FoundQuestions, asked: Queries) -> Input:
 
 
 def _made(files: Files, problems: Sequence[str], plan: Planned | None = None) -> Draft:
-    """Return the experiment, or all that keeps it from being one."""
+    """Return the experiment, or everything that prevents one."""
     half_read, listed = [], []
     for file in files.all:
         listed.append(Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)))
@@ -178,15 +178,15 @@ def _incomplete(
     *,
     of: str = "runs",
 ) -> Draft:
-    """Return what there is of an experiment that lacks questions, passages or runs.
+    """Return an incomplete experiment that lacks questions, passages or runs.
 
     Args:
         files: the files.
-        runs: what was found of each kind.
+        runs: the runs found.
         questions: likewise.
         passages: likewise.
-        texts: the command that takes text files for passages.
-        of: which runs are meant.
+        texts: the command that uses text files as passages.
+        of: the runs in question.
     """
     queries = {} if questions is None else questions.queries
     found = (("questions", queries), ("passages", passages), (of, runs.runs))
@@ -212,21 +212,21 @@ def _incomplete(
 
 
 def _measure(files: Files, found: FoundRuns, asked: Queries, docs: Docs, depth: int) -> str:
-    """Return the measure of the decision: another than nDCG where the runs are over different chunkings."""
+    """Return the measure of the decision: not nDCG if the runs have different chunkings."""
     runs = [run.cut(depth).only(asked) for run in found.runs.values()]
     (measure,) = suited([Measure(f"nDCG@{depth}")], runs, docs)
     why = incomparable(runs, measure)
     if not why:
         return "nDCG"
-    # Where the first relevant passage stands is told by any chunking; how many there are depends on the cuts.
+    # The place of the first relevant passage is meaningful in any chunking; the number of passages is not.
     files.cautions.append(f"the decision is about RR@{depth}, not nDCG. {why}")
     return "RR"
 
 
 def _check(files: Files, plan: Planned, asked: Queries) -> list[str]:
-    """Have the experiment prepared as `run` does, note what it says, and return why it cannot be."""
+    """Prepare the experiment like `run`, keep its notes, and return why it fails, if so."""
     try:
-        # Where the files lie now: what is imported is not written yet.
+        # The present paths of the files, since imported ones are not written yet.
         config = parse_config(tomllib.loads(replace(plan, place="given").toml()), Path("experiment.toml"))
         checked = prepare(config, keys=False).collection.only(asked)
     except DataError as error:
@@ -241,7 +241,7 @@ def _check(files: Files, plan: Planned, asked: Queries) -> list[str]:
 
 
 def _copies(collection: Collection) -> Iterator[str]:
-    """Yield how many passages are labelled twice, which makes labels worthless before they are made."""
+    """Yield notes on passages that would be labelled twice, which makes labels worthless."""
     passages = collection.docs.get(sorted(set(chain.from_iterable(collection.pairs.values()))))
     texts = [folded(render(doc)) for doc in passages if doc.text.strip()]
     copies = len(texts) - len({*texts})

@@ -1,4 +1,4 @@
-"""The files that `judgekit init` is given: what the readers make of each, what it is used for, or why it is not."""
+"""The input files of `judgekit init`: their content, their use, or why they are not used."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from judgekit.setup.columns import columns_of
 from judgekit.spec import Spec, form_of, split_form, split_named
 
 IMPORTED: Final = "imported"
-"""The folder for what `init` writes again with the ids of the questions."""
+"""The folder for files that `init` writes again with the ids of the questions."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh")
 _YAML: Final = (".yaml", ".yml")
 _DATA: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".trec", ".run", ".qrels")
-"""How files end that are meant as data."""
+"""The endings of data files."""
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
 _NO_TEXT: Final = "save its text as .txt or .md"
 KINDS: Final = {
@@ -45,25 +45,25 @@ _UNKNOWN: Final = (
     " two"
 )
 CURE: Final = "Mend it, or leave it out by naming the other files."
-"""What to do about a file that is meant and cannot be used."""
+"""Advice for a file that is meant as data but cannot be used."""
 
 
 @dataclass
 class Input:
-    """A file, or a sheet of one; what the readers can make of it, and what it is taken for.
+    """A file, or a sheet of one, with its content and its use.
 
     Attributes:
         path: the file, or the folder that is one collection.
         name: how it is shown.
         source: its path in an experiment file.
-        form: what stands in front of its path.
-        content: what it holds.
-        kinds: what it may still be.
-        taken: what it is used for.
-        columns: what becomes of its columns, a line each.
+        form: the form before its path.
+        content: its content.
+        kinds: its remaining possible kinds.
+        taken: its use.
+        columns: a line on the use of each column.
         why: why it is not used.
-        problem: what is wrong with the runs that its rows name.
-        cluster: the column with the users that gave its ratings, where its spelling names it.
+        problem: what is wrong with the runs named in its rows.
+        cluster: the column with the users who gave its ratings, if its spelling names it.
         run: the name of its run, where its records hold one.
         named: whether the user named it, not only the folder that it lies in.
         unfit: whether it cannot be used, rather than is not needed.
@@ -92,14 +92,14 @@ class Input:
 
     @property
     def given(self) -> str:
-        """The file as readers take it."""
+        """The file in the spelling for readers."""
         if self.form:
             return f"{self.form}:{self.path}"
         return str(self.path)
 
     @property
     def written(self) -> str:
-        """The file as the experiment names it."""
+        """The file in the spelling of the experiment."""
         if self.form:
             return f"{self.form}:{self.source}"
         return self.source
@@ -111,7 +111,7 @@ class Input:
 
     @property
     def sheet(self) -> str:
-        """The sheet of an Excel file that its form names, or ""."""
+        """The sheet of an Excel file in its form, or ""."""
         if not self.form:
             return ""
         return str(form_of(self.given)[0].options.get("sheet", ""))
@@ -123,7 +123,7 @@ class Input:
 
     @property
     def unknown_table(self) -> str:
-        """The beginning of the form of a table that nothing is known to make of, up to its columns; "" of others."""
+        """The beginning, up to the columns, of a form for an unrecognised table; "" for other files."""
         flat = self.content.flat
         if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named or self.strange:
             return ""
@@ -134,7 +134,7 @@ class Input:
         return f"{form.removesuffix(')')},"
 
     def at_line(self, line: int | None) -> str:
-        """Return how the user finds a line: in the own file, where this one was made of it."""
+        """Return a line's place for the user: in the original file, if this one was made from it."""
         if self.origin is None or self.content.flat is None:
             return self.name if line is None else f"{self.name}, line {line}"
         own, lines = self.origin
@@ -142,20 +142,20 @@ class Input:
         return own.at_line(lines[here.index(line)] if line in here else None)
 
     def name_columns(self, columns: Mapping[str, str]) -> None:
-        """Put the names of its columns, by option, in front of its path."""
+        """Put the names of its columns, by option, before its path."""
         if self.content.flat is not None:
             sheet = {"sheet": self.sheet} if self.sheet else {}
             self.form = str(Spec(self.content.flat.name, tuple((sheet | dict(columns)).items())))
 
     def look(self) -> None:
-        """Find out what the readers can make of the file."""
-        # A socket or a broken link in a data folder must not end the whole look at it.
+        """Find out the content of the file."""
+        # A socket or a broken link must not end the inspection of a data folder.
         if not self.form and not self.path.is_file():
             self.why, self.unfit = "not used: it cannot be read as a file", True
             return
         self.content = recognise(self.given)
         self.cluster = self.content.named.get("cluster", "")
-        if self.cluster:  # which is no column of the table of ratings, but goes into the experiment
+        if self.cluster:  # not a column of the table of ratings, but part of the experiment
             spec, _ = form_of(self.given)
             self.form = str(Spec(spec.name, tuple(entry for entry in spec.params if entry[0] != "cluster")))
         if self.content.cure and not self.form:
@@ -192,7 +192,7 @@ class Input:
             self.tell_nested()
 
     def tell_nested(self) -> None:
-        """Note what becomes of the columns of a form that holds several tables."""
+        """Note the use of the columns in a form with several tables."""
         form = self.content.form
         if form is None or form.taken is None:
             return
@@ -211,7 +211,7 @@ class Input:
             self.columns.append(f"not used: {', '.join(left)}")
 
     def tell_columns(self, kind: str) -> None:
-        """Note what becomes of the columns of a table that is taken for a kind."""
+        """Note the use of the columns of a table of a kind."""
         columns = columns_of(self.given, self.content, kind)
         if columns.taken:
             self.columns.append(", ".join(f"{name} → {what}" for name, what in columns.taken.items()))
@@ -224,7 +224,7 @@ class Input:
             self.columns.append(f"{use}: {', '.join(columns.left)}")
 
     def drop(self, *kinds: str) -> None:
-        """Take the file for none of these kinds."""
+        """Rule out these kinds for the file."""
         self.kinds = [kind for kind in self.kinds if kind not in kinds]
 
     def leave(self, why: str) -> None:
@@ -248,16 +248,16 @@ def _holds_traces(path: Path) -> bool:
 
 
 class Place(NamedTuple):
-    """Where a table is: the file, as it was given, and its sheet, where an Excel file has several."""
+    """A table's place: the given file, and the sheet if an Excel file has several."""
 
     path: Path
     sheet: str = ""
 
 
 def places_of(path: Path) -> list[Place]:
-    """Return a file, or the sheets of an Excel file that has several with cells."""
+    """Return a file, or the nonempty sheets of an Excel file if there are several."""
     if path.suffix.lower() == ".xlsx":
-        with suppress(DataError, UsageError):  # which are told when the file is looked at
+        with suppress(DataError, UsageError):  # which are reported when the file is inspected
             names = sheets(path)
             if len(names) > 1:
                 return [Place(path, name) for name in names]
@@ -265,7 +265,7 @@ def places_of(path: Path) -> list[Place]:
 
 
 def runs_named(paths: Sequence[str | Path]) -> tuple[dict[Path, str], list[str | Path]]:
-    """Return the names of runs that stand before their files, ``NAME=FILE``, and the files without them."""
+    """Return the names of runs in ``NAME=FILE``, and the files without them."""
     names: dict[Path, str] = {}
     files: list[str | Path] = []
     for given in paths:
@@ -279,15 +279,12 @@ def runs_named(paths: Sequence[str | Path]) -> tuple[dict[Path, str], list[str |
 
 
 def forms_of(paths: Sequence[str | Path]) -> tuple[dict[Place, list[str]], list[str]]:
-    """Return where tables are, in the order of their names, with the forms that the user put in front of each.
-
-    Second: what keeps `init` from going on, a sentence each.
-    """
+    """Return the places of tables, ordered by name, with the user's forms; second, sentences on what stops `init`."""
     forms: dict[Place, list[str]] = {}
     problems: list[str] = []
     for given in paths:
         try:
-            spelled, text = split_form(given)  # of an address it says how to download it
+            spelled, text = split_form(given)  # for an address, it tells how to download it
             path = Path(text)
             if not path.exists():
                 raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
@@ -311,7 +308,7 @@ def forms_of(paths: Sequence[str | Path]) -> tuple[dict[Place, list[str]], list[
 
 
 def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:
-    """Return where the form of a file counts: in place of what was found of it, or of one of its sheets."""
+    """Return where a file's form applies: instead of the file found, or of one of its sheets."""
     spec, _ = form_of(f"{spelled}:{path}")
     places = places_of(path)
     sheet = str(spec.options.get("sheet", ""))
@@ -322,17 +319,17 @@ def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:
 
 
 class Files:
-    """The files that may hold data, and what is noted of them.
+    """The files that may hold data, with notes.
 
     Attributes:
-        root: the folder that all lie in.
-        folder: that of the experiment.
-        all: those that the readers may make something of, in the order of their names.
-        problems: what keeps `init` from going on, a sentence each.
-        texts: text files, which together may be a collection.
-        imported: where further files lie until they are written, by the name that the experiment has for them.
-        cautions: what looks wrong, a sentence each.
-        run_names: the names that the user gave to the runs of files, by file.
+        root: the folder that contains all of them.
+        folder: the experiment's folder.
+        all: those that may be readable, ordered by name.
+        problems: sentences on what stops `init`.
+        texts: text files, which may form a collection.
+        imported: the present paths of further files until they are written, by their names in the experiment.
+        cautions: a sentence for everything that looks wrong.
+        run_names: the user's names for runs, by file.
     """
 
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
@@ -350,12 +347,12 @@ class Files:
         self.imported: dict[str, Path] = {}
         self.named = {Path(path) for path in paths}
         for place, spelled_so in forms.items():
-            # What is named with a form is read in that form alone.
+            # A file given with a form is only read in that form.
             for form in spelled_so or [""]:
                 self._look(place, form)
 
     def at(self, path: Path, form: str = "") -> Input:
-        """Return a file that nobody has looked at, shown below the root and named from the folder of the experiment."""
+        """Return a file not yet inspected, shown below the root and named from the experiment's folder."""
         inside = path.absolute()
         shown = inside.relative_to(self.root.absolute()).as_posix() if is_inside(path, self.root) else str(path)
         file = Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form)
@@ -364,11 +361,11 @@ class Files:
         return file
 
     def of(self, kind: str) -> list[Input]:
-        """Return the files that may hold a kind, those that hold nothing else first."""
+        """Return the files that may hold a kind, those that can hold nothing else first."""
         return sorted((file for file in self.all if kind in file.kinds), key=lambda file: file.nested)
 
     def read(self, file: Input, kind: str, reader: Callable[[str], Any]) -> Any:
-        """Return what a reader makes of a file; None if it cannot, which is said of the file."""
+        """Return a reader's result for a file; None, with a note, if it fails."""
         try:
             return reader(file.given)
         except PlainQuotes as error:
@@ -381,12 +378,12 @@ class Files:
             return self._refused(file, kind, error)
 
     def leave(self, file: Input, why: str, caution: str = "") -> None:
-        """Leave a file aside for a reason that the user should know of."""
+        """Leave a file aside for a reason that the user should know."""
         file.why, file.unfit = f"not used: {why}", True
         self.cautions.append(caution or f"{file.name} is not used: {why}")
 
     def unused(self) -> list[str]:
-        """Return what is wrong with files that are clearly meant, and with those that the user named."""
+        """Return what is wrong with files that are clearly meant as data, and with those that the user named."""
         used = {file.path for file in self.all if file.taken}
         problems = []
         for file in self.all:
@@ -405,7 +402,7 @@ class Files:
         return self.naming(f"'{table.unknown_table}id=…,text=…):{table.path}'")
 
     def naming(self, spelled: str, out: Path | None = None) -> str:
-        """Return the command that names a file in its spelling, by default for an experiment in the same folder."""
+        """Return the command with a file in its spelling, by default for an experiment in the same folder."""
         place = out or self.folder
         written = "" if place == self.root else f" --out {place}"
         return f"judgekit init {self.root} {spelled}{written} --overwrite"
@@ -428,20 +425,20 @@ class Files:
         if not is_text or ending == ".txt":
             try:
                 file.look()
-            except (DataError, UsageError) as error:  # of what the user spelled, or of a library that is not there
+            except (DataError, UsageError) as error:  # about the user's spelling, or a missing library
                 self.problems.append(str(error))
                 file.why = "not used: see below"
-        # A .txt may be a run or topics of TREC; only what no reader knows is a text.
+        # A .txt may be a run or topics of TREC; it only counts as a text if no reader knows it.
         if is_text and not file.kinds:
             self.texts.append(path)
         else:
             self.all.append(file)
 
     def add_written(self, name: str, text: str) -> Input:
-        """Return a file that is to be written below the folder of the experiment."""
+        """Return a file to write below the experiment's folder."""
         ending, number = Path(name).suffix, 2
         first = name.removesuffix(ending)
-        # Two folders may each have a results.json: neither may take the other's place.
+        # Two folders may each have a results.json, and neither may replace the other.
         while name in self.imported:
             name, number = f"{first}-{number}{ending}", number + 1
         path = self.spare / name
@@ -451,7 +448,7 @@ class Files:
         return Input(path, name, name)
 
     def withdraw(self, written: Input) -> None:
-        """Take back a file that was to be written."""
+        """Drop a file that was to be written."""
         self.all.remove(written)
         del self.imported[written.name]
 
@@ -462,7 +459,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def common_folder(files: Sequence[Path]) -> Path:
-    """Return the folder that files lie in, relative to the current one if it is below."""
+    """Return the folder of the files, relative to the current one if below it."""
     folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
     here = Path.cwd()
     if folder.is_relative_to(here):
@@ -471,7 +468,7 @@ def common_folder(files: Sequence[Path]) -> Path:
 
 
 def question_column(file: Input) -> str:
-    """Return the column with the questions of a table that names them by their texts alone; "" of another file."""
+    """Return the column with the texts of questions, if a table has no ids; "" for other files."""
     content = file.content
     by_id = {*QUERY["id"]}.intersection(content.fields) or {"id", "query_id", "query"} & {*content.named}
     if file.kinds or content.flat is None or content.nested or by_id:
@@ -481,11 +478,11 @@ def question_column(file: Input) -> str:
 
 
 _ALIKE: Final = 4
-"""Files of one folder that are said in one line, if all that is said of them is the same."""
+"""The number of files of one folder from which on they share a line, if all notes on them are the same."""
 
 
 def grouped(listed: Sequence[Seen]) -> tuple[Seen, ...]:
-    """Return what is said of files, one line for many in one folder of which the same is said."""
+    """Return the lines on files, with one for many files of a folder with the same notes."""
     alike: dict[tuple[object, ...], list[Seen]] = {}
     for file in listed:
         path = Path(file.name)
@@ -501,7 +498,7 @@ def grouped(listed: Sequence[Seen]) -> tuple[Seen, ...]:
 
 @dataclass(frozen=True)
 class Seen:
-    """A file as `init` lists it: its name, what it is taken for and why, and what becomes of its columns."""
+    """A file in the list of `init`: its name, its use with the reason, and the use of its columns."""
 
     name: str
     taken: str

@@ -26,7 +26,7 @@ class FoundJudgments:
 
 
 def read_judgments(files: Files, runs: FoundRuns, asked: Queries, docs: Docs, depth: int) -> FoundJudgments:
-    """Return the judgments that are about what runs found; of the others it is said why they are left."""
+    """Return the judgments about what runs found, and note why others are left aside."""
     pooled = dict(pool([*runs.runs.values()], asked, depth))
     used: dict[str, tuple[Input, str]] = {}
     labelings: list[Labeling] = []
@@ -60,7 +60,7 @@ def read_judgments(files: Files, runs: FoundRuns, asked: Queries, docs: Docs, de
 
 
 def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:
-    """Return ``page`` or ``title`` if that is what judgments name, "" otherwise."""
+    """Return ``page`` or ``title`` if judgments name these, else ""."""
     for query_id in of:
         for doc in docs.get(pooled[query_id]):
             if doc.page_id in judged[query_id]:

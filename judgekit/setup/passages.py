@@ -1,4 +1,4 @@
-"""The passages among the files of `judgekit init`, and text files that may be some."""
+"""The passages among the files of `judgekit init`, and text files that may be passages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from judgekit.setup.runs import FoundRuns
 
 @dataclass(frozen=True)
 class FoundPassages:
-    """The passages, and the files that they are from."""
+    """The passages and their files."""
 
     docs: Docs
     files: Sequence[Input]
 
 
 def read_passages(files: Files, runs: FoundRuns) -> FoundPassages | None:
-    """Return the passages: of the file that holds most of those that runs found, and of others what it lacks."""
+    """Return the passages: from the file with most of those in the runs, and missing ones from other files."""
     left = runs.doc_ids()
     read: list[tuple[set[str], Input, Docs]] = []
     for file in files.of("doc"):
@@ -31,7 +31,7 @@ def read_passages(files: Files, runs: FoundRuns) -> FoundPassages | None:
         if docs is not None:
             read.append(({doc_id for doc_id in left if doc_id in docs}, file, docs))
     taken: list[tuple[Input, Docs]] = []
-    # A collection may stand in halves, and a second export of it beside them.
+    # A collection may be split into halves, with a second export of it beside them.
     for held, file, docs in sorted(read, key=lambda entry: -len(entry[0])):
         if held & left or (not held and not taken):
             left -= held
@@ -48,7 +48,7 @@ def read_passages(files: Files, runs: FoundRuns) -> FoundPassages | None:
 
 
 def offer_texts(files: Files, runs: FoundRuns) -> str:
-    """Return the command that names the folder of text files; "" where there are none that no form names."""
+    """Return the command with the folder of text files; "" if all of them are given with a form."""
     # Only the user knows whether passages are whole files.
     named = [file.path for file in files.all if file.form and file.path.is_dir()]
     texts = [path for path in files.texts if not any(is_inside(path, folder) for folder in named)]
@@ -58,7 +58,7 @@ def offer_texts(files: Files, runs: FoundRuns) -> str:
     file.name = f"{file.name.rstrip('/.') or '.'}/"
     file.named, file.unfit = any(path in files.named for path in texts), True
     place, out = _named_from(files, runs, file.path, texts), None
-    if is_inside(files.folder, place):  # an experiment is never written into a collection
+    if is_inside(files.folder, place):  # never write an experiment into a collection
         out = Path(os.path.relpath(place.absolute().parent / "experiment"))
     command = files.naming(f"texts:{place}", out)
     file.why = (
@@ -70,7 +70,7 @@ def offer_texts(files: Files, runs: FoundRuns) -> str:
 
 
 def _named_from(files: Files, runs: FoundRuns, below: Path, texts: Sequence[Path]) -> Path:
-    """Return the folder from which runs name text files by their paths; the one that holds them if none do."""
+    """Return the folder to which the paths of text files in runs are relative; else the one that contains them."""
     doc_ids, place = runs.doc_ids(), below
     while not any(text_id(path.absolute(), place.absolute()) in doc_ids for path in texts):
         if not is_inside(place.parent, files.root) or place.parent == place:

@@ -1,4 +1,4 @@
-"""The questions among the files of `judgekit init`: those of the file that fits best, and what others add to them."""
+"""The questions among the files of `judgekit init`: those of the best file, with additions from others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgekit.setup.runs import FoundRuns
 JOINED: Final = f"{IMPORTED}/questions.jsonl"
 """The questions of several files."""
 _HOLDS_REFERENCES: Final = ("reference", "gold", "truth", "expected")
-"""What files of reference answers are called, where nothing else decides."""
+"""Names of files of reference answers, if nothing else decides."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class FoundQuestions:
     """The questions.
 
     Attributes:
-        file: the file that they are from.
+        file: their file.
         queries: the questions by id.
-        joined: whether other files added some, or references to them.
+        joined: whether other files added questions or references.
     """
 
     file: Input
@@ -41,7 +41,7 @@ class FoundQuestions:
     def completed(
         self, file: Input, kind: str, references: Mapping[str, Sequence[str]], new: Queries | None = None
     ) -> FoundQuestions | None:
-        """Return them with new ones, and with references where they have none; None where a file adds nothing."""
+        """Return them with new ones and missing references added; None if a file adds nothing."""
         answered: dict[str, Query] = {}
         for query_id, query in self.queries.items():
             if not query.answers and references.get(query_id):
@@ -55,7 +55,7 @@ class FoundQuestions:
         return FoundQuestions(self.file, {**self.queries, **answered, **(new or {})}, joined=True)
 
     def asked(self, files: Files, runs: FoundRuns) -> Queries:
-        """Return the questions of the experiment: those that runs hold, or all where that is at least half of them."""
+        """Return the questions of the experiment: those in the runs, or all if these are at least half of them."""
         queries, ids, cautions = self.queries, runs.asked_ids, files.cautions
         there = {query_id: query for query_id, query in queries.items() if query_id in ids}
         lost = len(queries) - len(there)
@@ -65,7 +65,7 @@ class FoundQuestions:
                 f" {next(iter(queries))!r}"
             )
         elif lost > len(there):
-            # TREC's runs hold 43 of MS MARCO's 6,980 questions: the others would score 0 everywhere.
+            # TREC's runs have 43 of MS MARCO's 6,980 questions; the others would score 0 everywhere.
             cautions.append(
                 f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
             )
@@ -76,7 +76,7 @@ class FoundQuestions:
 
 
 def read_questions(files: Files, runs: FoundRuns) -> FoundQuestions | None:
-    """Return the questions; None where no file holds any."""
+    """Return the questions; None if no file has any."""
     read = _read(files, runs)
     if not read:
         return None
@@ -87,7 +87,7 @@ def read_questions(files: Files, runs: FoundRuns) -> FoundQuestions | None:
         referenced = any(query.answers for query in queries.values())
         return len(ids & {*queries}), file.nested or "answer" not in file.kinds, referenced, not file.nested
 
-    # The file whose questions the runs hold, not the largest: train.jsonl is often larger than what was run.
+    # The file with the runs' questions, not the largest: train.jsonl is often larger than the file used.
     main, queries = max(read, key=fits)
     found = FoundQuestions(main, _of_split(main, queries, ids))
     if not main.nested:
@@ -97,7 +97,7 @@ def read_questions(files: Files, runs: FoundRuns) -> FoundQuestions | None:
     for file, further in read:
         if file is main:
             continue
-        # What only one run was asked says nothing about the others.
+        # Questions of only one run say nothing about the others.
         unknown = set() if file.nested else ids - found.queries.keys()
         new = {query_id: query for query_id, query in further.items() if query_id in unknown}
         more = found.completed(file, "query", {query_id: query.answers for query_id, query in further.items()}, new)
@@ -111,7 +111,7 @@ def read_questions(files: Files, runs: FoundRuns) -> FoundQuestions | None:
 
 
 def _read(files: Files, runs: FoundRuns) -> list[tuple[Input, Queries]]:
-    """Return the files that hold questions, with these."""
+    """Return the files with questions, and the questions."""
     ids, doc_ids = runs.asked_ids, runs.doc_ids()
     read: list[tuple[Input, Queries]] = []
     for file in files.of("query"):
@@ -126,7 +126,7 @@ def _read(files: Files, runs: FoundRuns) -> list[tuple[Input, Queries]]:
 
 
 def _doubt_references(files: Files, file: Input) -> None:
-    """Say that answers beside ratings may be those of the application, which would make labels by its own words."""
+    """Warn that answers beside ratings may be the application's, so that labels would follow its own words."""
     fields, flat = file.content.fields, file.content.flat
     rated = next((name for name in RATED if name in fields), "")
     answer = next((name for name in QUERY["answers"] if name in fields), "")
@@ -143,10 +143,10 @@ def _doubt_references(files: Files, file: Input) -> None:
 
 
 def _with_references(files: Files, runs: FoundRuns, found: FoundQuestions, file: Input) -> FoundQuestions:
-    """Return questions with the reference answers of a table without questions, where they have none."""
+    """Return questions with missing reference answers taken from a table without questions."""
     is_called_so = any(part in file.path.name.lower() for part in _HOLDS_REFERENCES)
     if "answer" in file.kinds and len(runs.runs) == 1 and not is_called_so:
-        return found  # of the only run an answer needs no name
+        return found  # with a single run, answers need no name
     references = files.read(file, "references", references_of)
     if references is None:
         return found
@@ -167,7 +167,7 @@ def _counted(queries: Mapping[str, Query]) -> str:
 
 
 def reference_words(queries: Queries) -> int:
-    """Return how many words the shortest reference of a question has, by the median; 0 where none has one."""
+    """Return the median number of words in a question's shortest reference; 0 without references."""
     lengths = []
     for query in queries.values():
         if query.answers:
@@ -176,8 +176,8 @@ def reference_words(queries: Queries) -> int:
 
 
 def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:
-    """Return the queries of the split of a BEIR folder that runs are about, which the experiment names as well."""
-    # One file holds the questions of train, dev and test: only those of one split belong to its judgments.
+    """Return the queries of the runs' split of a BEIR folder, which the experiment names as well."""
+    # One file has the questions of train, dev and test; only those of one split belong to its judgments.
     folder = file.path.parent
     if not any(folder.glob("corpus.jsonl*")):
         return queries

@@ -17,37 +17,37 @@ from judgekit.errors import DataError
 from judgekit.setup.inputs import Files, Input
 
 ANSWERED: Final = 5
-"""How many documents an answer is made from where nothing says it."""
+"""The default number of documents behind an answer."""
 
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """Runs by name, and the file of each; of those that do not join there is the file alone."""
+    """Runs and their files by name; only files for those that do not join."""
 
     runs: Mapping[str, Run]
     files: Mapping[str, Input]
 
     @property
     def asked_ids(self) -> set[str]:
-        """The ids of the questions that they hold."""
+        """The ids of their questions."""
         return set(chain.from_iterable(run.query_ids for run in self.runs.values()))
 
     @property
     def longest(self) -> int:
-        """How many documents the longest list holds."""
+        """The number of documents in the longest list."""
         return max((int(run.counts.max(initial=1)) for run in self.runs.values()), default=ANSWERED)
 
     def doc_ids(self) -> set[str]:
-        """Return the passages that answers are made from."""
+        """Return the passages behind answers."""
         depth = min(ANSWERED, self.longest)
         return set(chain.from_iterable(run.cut(depth).doc_ids for run in self.runs.values()))
 
     def of(self, file: Input) -> set[str]:
-        """Return the names of the runs that a file is."""
+        """Return the names of the runs in a file."""
         return {name for name in self.runs if self.files[name] is file}
 
     def joining(self, files: Files, queries: Queries, docs: Docs) -> FoundRuns:
-        """Return those that join with questions and passages; of the others it is said why they do not."""
+        """Return those that join with questions and passages, and note why others do not."""
         kept: dict[str, Run] = {}
         for name, run in self.runs.items():
             file = self.files[name]
@@ -75,7 +75,7 @@ def read_runs(files: Files) -> FoundRuns:
 
 
 def _free_name(file: Input, taken: Collection[str]) -> str:
-    """Return the name of the run that a file is: none that another has, or that stands for all runs."""
+    """Return the name of a file's run, different from others and from the name for all runs."""
     name = file.run or file.stem
     if name == ALL:
         name = "all-runs"

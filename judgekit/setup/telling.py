@@ -1,4 +1,4 @@
-"""Which free metric tells imported answers apart: `judgekit init` tries each before it proposes an outcome."""
+"""Finds free metrics that distinguish imported answers: `judgekit init` tries each before it proposes an outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgekit.answers.quality import metric
 from judgekit.data.documents import Queries
 
 SHORT: Final = 5
-"""Words up to which a reference may be expected to be the whole answer."""
+"""The largest number of words of a reference that may be a whole answer."""
 _SPANS: Final = ("em", "contains", "f1", "rouge-l")
 _SENTENCES: Final = ("f1", "rouge-l", "contains", "em")
 WHAT: Final[Mapping[str, str]] = {
@@ -22,17 +22,17 @@ WHAT: Final[Mapping[str, str]] = {
     "f1": "common words",
     "rouge-l": "the longest common sequence of words",
 }
-"""What each free metric looks at."""
+"""The subject of each free metric."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """How many questions each metric tells answers apart on.
+    """The number of questions on which each metric distinguishes answers.
 
     Attributes:
-        questions: how many questions have answers.
-        counts: by metric, the questions on which the answers of the runs differ in it; of one run, those whose value
-            is another than the commonest.
+        questions: number of questions with answers.
+        counts: by metric, the number of questions on which the runs' answers differ; for one run, those with another
+            value than the most common.
         several: whether there are several runs.
     """
 
@@ -41,11 +41,11 @@ class Told:
     several: bool = True
 
     def order(self, words: int) -> list[str]:
-        """Return the metrics that tell answers apart, the one to propose first; references have so many words."""
+        """Return the metrics that distinguish answers, best first, given the references' number of words."""
         wanted = _SENTENCES if words > SHORT else _SPANS
         telling = [name for name in wanted if self.counts.get(name, 0)]
-        # Exact match may meet one answer of a hundred that all hold the reference: half as many as another rule that
-        # says right or wrong is enough, one is not.
+        # Exact match may accept one of a hundred answers that all contain the reference. Half as many as another binary
+        # rule is enough; one is not.
         rules = max((self.counts[name] for name in telling if name in ("em", "contains")), default=0)
         for name in telling:
             if 2 * self.counts[name] >= rules:
@@ -54,11 +54,11 @@ class Told:
 
     @property
     def constant(self) -> bool:
-        """Whether no metric tells any two answers apart."""
+        """Whether no metric distinguishes any answers."""
         return bool(self.counts) and not any(self.counts.values())
 
     def said(self, name: str) -> str:
-        """Return what a metric looks at, and on how many questions it tells answers apart."""
+        """Return a metric's subject, and the number of questions on which it distinguishes answers."""
         if not self.counts:
             return WHAT[name]
         differ = "tells the runs apart on" if self.several else "differs from most on"
@@ -71,10 +71,10 @@ def told_apart(
     """Score imported answers with every free metric.
 
     Args:
-        files: of answers, each with the run that it is where its rows name none.
+        files: files of answers, with their run if the rows do not name it.
         queries: the questions with their reference answers.
         runs: the names of the runs.
-        depths: of the answers.
+        depths: the depths of the answers.
     """
     values: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in _SPANS}
     metrics = {name: metric(name) for name in _SPANS}

@@ -1,4 +1,4 @@
-"""The experiment file that `judgekit init` writes: each choice with its reason, the alternatives as comments."""
+"""The experiment file of `judgekit init`: each choice with its reason, and alternatives as comments."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from judgekit.setup.inputs import Input
 from judgekit.setup.telling import SHORT, Told
 
 _STANDS: Final = 10
-"""Words above which containment skips a reference."""
+"""Containment skips references with more words."""
 
 
 @dataclass(frozen=True)
 class KnownOutcome:
-    """What is known of answers; nothing where no file holds ratings or answers.
+    """Facts about answers; empty if no file has ratings or answers.
 
     Attributes:
-        files: of ratings or of answers.
-        beside: of answers, where others hold ratings.
-        metrics: what files of ratings rate.
-        depths: from how many documents the answers were made.
+        files: files of ratings or answers.
+        beside: files of answers, if others have ratings.
+        metrics: the metrics in files of ratings.
+        depths: the numbers of documents behind the answers.
         rated: people's ratings by metric, each with the scale to declare.
-        cluster: the column of the ratings with the users that gave them, "" if there is none.
-        few: how many answers are rated, where that is less than half of them; "" otherwise.
-        told: what the free metrics say of the answers.
+        cluster: the column of the ratings with the users who gave them, or "".
+        few: the number of rated answers if below half, else "".
+        told: the free metrics' results on the answers.
     """
 
     files: Sequence[Input] = ()
@@ -51,16 +51,16 @@ class KnownOutcome:
 
 @dataclass(frozen=True)
 class Planned:
-    """What an experiment is made of.
+    """The parts of an experiment.
 
     Attributes:
         queries: the questions.
         docs: the passages.
-        depth: how many documents of each run are labelled, and answered from.
+        depth: number of documents of each run to label and to answer from.
         runs: the runs by name.
-        qrels: existing judgments by name, each with how they name passages (``page``, ``title`` or "").
-        reference_words: how many words a reference answer has, by the median; 0 where no question has one.
-        outcome: what is known of answers.
+        qrels: existing judgments by name, with their names for passages (``page``, ``title`` or "").
+        reference_words: the median number of words in a reference answer; 0 without any.
+        outcome: the facts about answers.
         measure: the measure that compares the runs.
         drop_self: whether runs find the question itself, as a document of the collection.
         place: how files are named: ``written`` as the experiment does, or as they are ``given``.
@@ -84,14 +84,14 @@ class Planned:
 
     @property
     def metric(self) -> str:
-        """How answers are compared with the references: word by word where these are short and answers meet them."""
-        # Whole sentences are never met word by word: exact match would call every answer wrong.
+        """How answers are compared with references: word by word if these are short and answers match them."""
+        # Whole sentences never match word by word, so exact match would reject every answer.
         usual = "f1" if self.reference_words > SHORT else "em"
         return next(iter(self.outcome.told.order(self.reference_words)), usual)
 
     @property
     def metrics(self) -> list[str]:
-        """What answers are rated by."""
+        """The metrics that rate answers."""
         if not self.referenced:
             return ["grounded"]
         if self.outcome.told.constant:
@@ -100,26 +100,26 @@ class Planned:
 
     @property
     def others(self) -> list[str]:
-        """The other free metrics that tell imported answers apart."""
+        """The other free metrics that distinguish imported answers."""
         return self.outcome.told.order(self.reference_words)[1:]
 
     @property
     def contained(self) -> bool:
-        """Whether references are short enough to stand in a passage."""
-        # No passage holds a long reference as it is: containment would label everything irrelevant.
+        """Whether references are short enough to occur in a passage."""
+        # No passage contains a long reference, so containment would label everything irrelevant.
         return 0 < self.reference_words <= _STANDS
 
     @property
     def asks(self) -> bool:
         """Whether it asks a server."""
-        # A server is asked for only where labels or answers need one: a first look should cost nothing.
+        # A server is only required if labels or answers need one, since a first look should cost nothing.
         free = self.contained or bool(self.qrels)
         known = bool(self.outcome.imported) and self.referenced and not self.outcome.told.constant
         return not free or not (self.outcome.rated or known)
 
     @property
     def trusted(self) -> str:
-        """The judgments that stand in the place of answers; "" where there are answers or references."""
+        """The judgments that replace answers; "" if there are answers or references."""
         if self.outcome.files or self.referenced:
             return ""
         return next(iter(self.qrels), "")
