@@ -156,7 +156,7 @@ def test_rows_of_one_question_that_contradict_each_other_are_counted_with_the_cu
     said = json.loads(judgekit("run", "e.toml", "--out", "out", "--json").out)
     counted = next(claim["sentence"] for claim in said["decision"]["claims"] if claim["kind"] == "questions")
     assert "1 repeated text has different reference answers; 2 repeated texts have different relevant" in counted
-    assert 'groups = "none" parts them' in counted
+    assert 'groups = "none" counts them apart' in counted
 
 
 def test_every_command_that_reads_judgments_counts_repeats_whose_relevant_documents_differ(

@@ -71,7 +71,7 @@ def test_this_machine_is_never_reached_through_a_proxy(environment, host):
 @pytest.mark.parametrize("proxy", ["socks5://u:hush@p:1080", "http://u:hush@", "http://u:hush@p:port", "ftp://p"])
 def test_a_proxy_that_is_not_spoken_to_is_an_error_that_shows_no_password(environment, proxy):
     environment.setenv("ALL_PROXY", proxy)
-    with pytest.raises(ConfigError, match=r"ALL_PROXY names for llm\.example .* NO_PROXY=llm\.example") as caught:
+    with pytest.raises(ConfigError, match=r"ALL_PROXY must name .* llm\.example .* NO_PROXY=llm\.example") as caught:
         proxy_for(BEHIND)
     assert "hush" not in str(caught.value)
 

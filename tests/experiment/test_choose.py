@@ -308,7 +308,7 @@ def test_a_single_run_is_no_choice(experiment, tmp_path):
     for name in NAMES[1:]:
         text = text.replace(f'{name} = "{name}.trec"\n', "")
     experiment.write_text(text)
-    with pytest.raises(UsageError, match="two runs"):
+    with pytest.raises(UsageError, match="two or more runs"):
         jk.choose(experiment, asking=jk.Asking(cache=tmp_path / "store"))
 
 

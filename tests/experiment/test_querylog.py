@@ -56,7 +56,7 @@ def test_questions_unlike_the_logs_are_warned_about(experiment, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("running shoes\nred running shoes\ncheap flights\n" * 20)
     warning = planned(experiment, query_log=log).coverage.warning
-    for words in ("median of", "half of the log holds", "your users"):
+    for words in ("their median is", "half of the log holds", "your users"):
         assert words in warning
     log.write_text("one\n")
     with pytest.raises(UsageError, match="at least 20"):

@@ -61,7 +61,7 @@ def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_a
         assert accounted(rows, notes), (length, rows, notes)
         assert rows >= share * ROWS - 70  # the first pages hold tables
     rows, notes = opened(tmp_path / "store", whole[: part * PAGE])
-    assert "cannot be known" in notes
+    assert "number is unknown" in notes
     assert accounted(rows, notes)
 
 

@@ -123,11 +123,11 @@ def test_the_commands_of_0_3_submit_and_fetch_the_same_and_name_the_new_ones(
     monkeypatch.setenv("JUDGEKIT_CACHE", str(folder / "store"))
     asking("build", service, folder)
     old = judgekit("batch", "submit", "experiment.toml", "--labeling", "judge", code=0)
-    assert "write `judgekit build experiment.toml --labeling judge --batch submit`" in old.err
+    assert "use `judgekit build experiment.toml --labeling judge --batch submit`" in old.err
     asked = len(service.asked())
     new = judgekit("build", "experiment.toml", "--labeling", "judge", "--batch", "submit", code=0)
     assert f"{asked:,} were submitted before" in new.out
     service.finish()
     fetched = judgekit("batch", "fetch", "experiment.toml", code=0)
-    assert "write `judgekit run experiment.toml --batch fetch`" in fetched.err
+    assert "use `judgekit run experiment.toml --batch fetch`" in fetched.err
     assert f"{asked:,} replies imported" in fetched.out
