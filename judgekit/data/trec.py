@@ -60,13 +60,14 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     place = located(path, "run")
     name = name or stem(place.path)
     rows = pairs(place, "run")
-    check_tags(place)
     try:
-        return Run.of(name, rows, ties=ties)
+        run = Run.of(name, rows, ties=ties)
     # The fast reader keeps no lines, so errors are located record by record.
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None
+    check_tags(place)
+    return run
 
 
 def check_tags(place: Located) -> None:
