@@ -181,11 +181,16 @@ def disjoint(runs: Sequence[AnyRun]) -> Iterator[tuple[str, str, float]]:
         if len(some & others) >= max(1, FEW * len(some)):
             continue
         # All documents, even below the depth: the first few of two runs may have nothing in common.
-        fewer, more = sorted((first, second), key=lambda run: run.n_docs_as_read)
+        fewer, more = sorted((_with_all_rows(first), _with_all_rows(second)), key=lambda run: run.n_docs_as_read)
         sample = _sample(fewer)
         shared = _shared(more, sample)
         if len(sample) >= MANY and shared < FEW * len(sample):
             yield first.name, second.name, shared / len(sample)
+
+
+def _with_all_rows(run: AnyRun) -> AnyRun:
+    """Return the run itself, or that which it was cut from while it was read."""
+    return run.uncut or run if isinstance(run, Run) else run
 
 
 def _sample(run: AnyRun) -> pa.StringArray:

@@ -38,6 +38,8 @@ from judgekit.errors import DataError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.data.parts import DiskRun
+
 N = TypeVar("N", bound=np.generic)
 T = TypeVar("T")
 
@@ -124,7 +126,10 @@ class Run:
         docs_as_read: doc ids as Arrow strings, in the order of the input; see `docs_at`, shape (N,).
         ranked_scores: 64-bit score per row, best first within a query, shape (N,).
         ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
+        uncut: the run with all rows, where a large file was cut while it was read, else None.
     """
+
+    uncut: DiskRun | None = None
 
     def __init__(
         self,
@@ -329,6 +334,7 @@ class Run:
         kept.ranked_scores = self.ranked_scores[rows]
         kept.ranked_keys = self.ranked_keys[rows]
         kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts
+        kept.uncut = self.uncut
         return kept
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ import pytest
 import judgekit as jk
 from judgekit.collection import Collection
 from judgekit.data import parts
+from judgekit.data.checks import disjoint
 from judgekit.data.columns import text_batches
 from judgekit.data.frames import as_runs, noted_lists, noted_runs
 from judgekit.data.labelings import Labeling, Scale
@@ -370,3 +371,15 @@ def test_columns_say_whether_a_number_is_a_rank(tmp_path: Path) -> None:
     assert isinstance(run._columns, Columns)
     assert run.whole().frame().to_csv() == read_run(path).frame().to_csv()
     assert run.whole().top("q0", 2) == ["d8", "d7"]
+
+
+def test_runs_alike_only_below_the_depth_share_documents(tmp_path: Path) -> None:
+    for name in "ab":
+        rows = [(q, f"{name}{q}-{n}" if n < 5 else f"{q}-{n}", n) for q in range(30) for n in range(45)]
+        (tmp_path / f"{name}.trec").write_text("".join(f"q{q} Q0 {doc} {n} {100 - n} t\n" for q, doc, n in rows))
+    files = {name: tmp_path / f"{name}.trec" for name in "ab"}
+    assert [*disjoint(noted_runs(files, 5).runs)] == []
+    # Other documents alone do make them runs over other collections.
+    other = tmp_path / "b.trec"
+    other.write_text("".join(f"q{q} Q0 b{q}-{n} {n} {100 - n} t\n" for q in range(30) for n in range(45)))
+    assert [*disjoint(noted_runs(files, 5).runs)] == [("a", "b", 0.0)]
