@@ -71,7 +71,10 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
 
 
 def check_tags(place: Located) -> None:
-    """Refuse a TREC file of two runs, one behind the other: read as one, their lists would be mixed by their scores."""
+    """Refuse a TREC file of two runs, one behind the other: read as one, their lists would be mixed by their scores.
+
+    Tags may differ without that: parts of a run over different queries, or documents with the tag of their source.
+    """
     path, form = place
     if form.name not in ("auto", "trec") or not path.is_file():
         return
@@ -83,13 +86,28 @@ def check_tags(place: Located) -> None:
         stream.seek(max(0, path.stat().st_size - _TAIL))
         ends = [beginning.start.splitlines()[:1], stream.read().splitlines()[-1:]]
     rows = [line.split() for lines in ends for line in lines]
-    if [len(row) for row in rows] == [6, 6] and rows[0][1] == rows[1][1] == b"Q0" and rows[0][5] != rows[1][5]:
-        first, last = (row[5].decode(errors="replace") for row in rows)
+    if [len(row) for row in rows] != [6, 6] or not rows[0][1] == rows[1][1] == b"Q0" or rows[0][5] == rows[1][5]:
+        return
+    other = _tag_of_a_second_list(path, rows[0][0], rows[0][5])
+    if other:
+        first, second = (tag.decode(errors="replace") for tag in (rows[0][5], other))
         raise DataError(
-            f"begins with the run {first!r} and ends with {last!r}, by the last column: write each run into a file of"
-            " its own",
+            f"holds the runs {first!r} and {second!r}, by the last column, one behind the other: write each run into a"
+            " file of its own",
             path,
         )
+
+
+def _tag_of_a_second_list(path: Path, query: bytes, tag: bytes) -> bytes:
+    """Return the tag under which a query comes again behind others, with another tag than its first row; b"" if none."""
+    others = False
+    with path.open("rb") as stream:
+        for row in map(bytes.split, stream):
+            if row and row[0] != query:
+                others = True
+            elif row and others and row[-1] != tag:
+                return row[-1]
+    return b""
 
 
 def read_qrels(

@@ -951,10 +951,13 @@ def test_two_runs_in_one_file_of_trec_are_not_mixed(tmp_path):
     """They share no documents, so that none appears twice."""
     rows = {tag: "".join(f"q{n} Q0 {tag}{m} {m} {9 - m} {tag}\n" for n in (1, 2) for m in (1, 2)) for tag in ("a", "b")}
     path = put(tmp_path, "".join(rows.values()).encode(), "both.trec")
-    with pytest.raises(
-        DataError, match="begins with the run 'a' and ends with 'b', by the last column: write each run"
-    ):
+    with pytest.raises(DataError, match="holds the runs 'a' and 'b', by the last column, one behind the other: write"):
         read_run(path)
     assert len(read_run(put(tmp_path, rows["a"].encode(), "a.trec"))) == 4
+    # A run in parts over different queries, and documents that have the tag of their source, are one run.
+    other = "".join(f"q3 Q0 b{m} {m} {9 - m} b\n" for m in (1, 2))
+    assert len(read_run(put(tmp_path, (rows["a"] + other).encode(), "parts.trec"))) == 6
+    sources = "".join(f"q{n} Q0 {tag}{m} {m} {9 - m} {tag}\n" for n in (1, 2) for m in (1, 2) for tag in ("a", "b"))
+    assert len(read_run(put(tmp_path, sources.encode(), "sources.trec"))) == 8
     # Columns of other tables are no tags.
     assert len(read_run(put(tmp_path, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\n", "a.csv"))) == 2

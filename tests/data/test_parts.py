@@ -231,11 +231,11 @@ def test_a_document_that_comes_again_with_its_query_is_named_with_its_lines(
     assert str(found.value) == str(whole.value)
 
 
-def test_two_runs_in_one_file_are_refused_though_they_share_no_query(tmp_path: Path) -> None:
+def test_two_runs_in_one_file_are_refused_in_parts_too(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     rows = rows_of(6)
-    path.write_text(trec(rows) + trec([(f"other{q}", d, s) for q, d, s in rows]).replace("tag", "gat"))
-    with pytest.raises(DataError, match="begins with the run 'tag' and ends with 'gat'") as whole:
+    path.write_text(trec(rows) + trec([(q, f"other{d}", s) for q, d, s in rows]).replace("tag", "gat"))
+    with pytest.raises(DataError, match="holds the runs 'tag' and 'gat'") as whole:
         read_run(path)
     with pytest.raises(DataError) as found:
         DiskRun(path).whole()

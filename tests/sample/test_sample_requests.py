@@ -13,7 +13,7 @@ from tests.report.conftest import unpacked, written
 
 def test_the_samples_requests_are_those_of_its_labelers(demo: RunResult, demo_folder: Path) -> None:
     opened = read_results(demo_folder)
-    behind = backing(*opened, None)
+    behind = backing(*opened, None, None)
     index, queries = unpacked(pack(demo.results, behind))
     assert len(index["requests"]) == 2, "one for the judge, one for eRAG"
     seen = 0
