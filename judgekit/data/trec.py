@@ -99,7 +99,7 @@ def check_tags(place: Located) -> None:
 
 
 def _tag_of_a_second_list(path: Path, query: bytes, tag: bytes) -> bytes:
-    """Return the tag under which a query comes again behind others, with another tag than its first row; b"" if none."""
+    """Return the tag under which a query comes again behind others, if it is another than that of its first row."""
     others = False
     with path.open("rb") as stream:
         for row in map(bytes.split, stream):
