@@ -217,11 +217,15 @@ def test_no_export_names_the_script_that_made_it():
     ] == []
 
 
+PARTS = ({"q1": "Who?"}, {"d1": "by Ann"}, {"q1": ["d1"]})
+DATASET = {**dict(zip(("queries", "corpus", "relevant_docs"), PARTS, strict=True)), "mode": "text"}
 RESPONSE = {"took": 1, "timed_out": False, "hits": {"total": {"value": 1}, "hits": [{"_id": "d1", "_score": 2.5}]}}
 REFUSED = {
     "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
     "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
     "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
+    "dataset.json": (json.dumps(DATASET), "read it with json.load, and write queries and corpus as lines"),
+    "indented.json": (json.dumps(DATASET, indent=4), "read it with json.load, and write queries and corpus as lines"),
     "open-rag-eval.csv": (
         "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
         "give the CSV that open-rag-eval eval writes",
