@@ -12,22 +12,22 @@ __all__ = ["main"]
 
 
 def collect_seldom() -> None:
-    """Look for garbage seldom in this process, which is judgekit's own.
+    """Run the garbage collector less often in this process, which is judgekit's own.
 
-    A request leaves objects, but no cycles; this saves about 8 % of its CPU time. A notebook keeps its own settings.
+    Requests leave objects but no cycles, so this saves about 8 % of their CPU time. Notebooks keep their own settings.
     """
     gc.freeze()
     gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its code.
 
     0: all done; 1: finished with missing labels or answers (listed); 2: wrong usage or bad input; 3: stopped by
     the endpoint, the budget or the store; 130: interrupted; `guard` has 0: pass, 1: fail, 5: inconclusive. Every error
     raised on purpose becomes a sentence.
     """
-    # Given arguments come from a test or another program, whose settings of the collector are its own.
+    # Arguments are passed by a test or another program, which keeps its own collector settings.
     if argv is None:
         collect_seldom()
     try:
@@ -47,16 +47,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"judgekit: {clean(str(error))}\n")
         sys.exit(error.exit_code)
     except SystemExit as left:
-        # Click turns Ctrl-C into this code; whoever interrupted a long run wants to know that nothing is lost.
+        # Click turns Ctrl-C into this code. After interrupting a long run, users want to know that nothing is lost.
         if left.code == 130:
             sys.stderr.write("judgekit: interrupted; replies are saved: rerun to resume\n")
         raise
     except BrokenPipeError:
-        # The reader of our output (head, less) went away: nothing is wrong, and nobody is left to be told.
+        # The reader of our output (head, less) has closed it: nothing is wrong, and nobody is left to tell.
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        # A name that the system refuses (too long, a link to itself), wherever it is first looked at.
+        # The system refused a file name (too long, a link to itself), wherever it was first used.
         if error.filename is None:
             raise
         sys.stderr.write(f"judgekit: {clean(str(error.filename))}: cannot be used: {clean(str(error.strerror))}\n")

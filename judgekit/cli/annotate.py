@@ -1,4 +1,4 @@
-"""``annotate``: from a decision to labels by people, and back; ``build``: the final qrels."""
+"""``annotate``: collect labels by people for a decision, and decide by them; ``build``: write the final qrels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LabelingNames = Annotated[
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """The number of tasks, and the assessor of each."""
+    """The number of tasks, and who judges each."""
 
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="Number of queries (design queries) or of pairs (default: 100).")
@@ -99,7 +99,7 @@ def sample(
             raise UsageError("the design 'decision' chooses the number of pairs itself: leave out --n")
         look = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
         claims, made = look.claims, look.sample
-    # Answers are graded by query: all runs' answers to one question, so that runs are compared on the same questions.
+    # Draw all runs' answers to each question, so that runs are compared on the same questions.
     elif design == "answers":
         if opened.quality.empty:
             raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
@@ -132,7 +132,7 @@ def sample(
 
 @dataclass(frozen=True)
 class _NextLook:
-    """What is decided so far, and what people are asked next; None where nothing more is asked."""
+    """The decision so far, and the sample to judge next; None if nothing is left to judge."""
 
     claims: list[Claim]
     sample: Sample | None = None
@@ -141,7 +141,7 @@ class _NextLook:
 def _next_look(
     opened: LoadedResults, by: str | None, file: Path | None, *, form: str, prompt: str, handout: Handout
 ) -> _NextLook:
-    """Draw what the next look at a decision asks."""
+    """Draw the sample for the next look at a decision, unless the decision is over."""
     from dataclasses import replace
 
     from judgekit.data.labelings import Scale
@@ -155,11 +155,11 @@ def _next_look(
     claims = [*found.claims(config.costs())]
     if found.over:
         return _NextLook(claims)
-    # What decides between runs are single pairs, and "best" needs several documents of a query.
+    # A decision asks for single pairs, but "best" needs several documents of a query.
     if form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
     made = draw_wanted(collection, found.wanted, found.design, prompt=prompt, handout=handout)
-    # The prompt defines the grades: a second look on another scale could not be read together with the first.
+    # The prompt defines the grades. A second look on another scale could not be combined with the first.
     if people is None:
         return _NextLook(claims, made)
     scale, given = Scale.parse(made.scale), people.labeling.scale
@@ -169,7 +169,7 @@ def _next_look(
 
 
 def _sheets(made: Sample, out: Path) -> list[Path]:
-    """Write what people fill in, beside the sample, and return where: a page for each assessor, and a spreadsheet."""
+    """Write a page for each assessor and a spreadsheet beside the sample, and return their paths."""
     from judgekit.people.reading import write_csv
     from judgekit.people.sheet import make_sheets
 
@@ -198,7 +198,7 @@ def read(
 
     asked = Sample.read(sample)
     judgments = read_judgments(files, asked)
-    # Before judgments are read: hours of people's work should not end in a file of the wrong kind.
+    # Check before reading judgments: hours of people's work should not end in a file of the wrong kind.
     check_out(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
@@ -272,7 +272,7 @@ def correct(
 
     if out is not None:
         check_out(out, table=True)
-    # Grades of answers correct the outcome itself, and not what labels say of runs.
+    # Grades of answers correct the outcome itself, not the runs' scores by labels.
     if is_grades(people):
         raise UsageError(
             f"{people} holds grades of answers: judgekit compare --scores {results} --people {people} corrects by them"
@@ -288,7 +288,7 @@ def correct(
         machines[name] = opened.labelings[name]
     said, config = read_people(people, prepared.collection), prepared.config
     files = [] if out is None else [out]
-    # Looks were planned for one measure of one labeling; another choice after seeing labels would void the error rate.
+    # Looks are planned for one measure of one labeling. Changing either after seeing labels voids the error rate.
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")
@@ -310,7 +310,7 @@ def correct(
         CommandResult(looked, record, files).end("annotate correct", as_json=as_json)
         return
     agreement = agreed(said, machines)
-    # A mean of a run needs all of a query's documents judged, and single pairs are a few of each.
+    # A run's mean needs judgments of all of a query's documents; single pairs cover only a few of them.
     wanted = " ".join(measures or ["P@5"])
     found = None
     if said.design != "pairs" or measures is not None or out is not None:
@@ -376,7 +376,7 @@ def build(
         say(*built.sentences)
         say(*map(str, built.files))
 
-    # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
+    # End with the missing labels and exit code 1: a script must not take the qrels for complete.
     missing, last = missing_of(built.labeling.failed(), "labels", out / builds.LABELS)
     CommandResult(
         shown,

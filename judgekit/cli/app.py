@@ -37,7 +37,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
     "Plug-ins": (),
     "Tools": (tools.trust, tools.check_endpoint, tools.list_, tools.convert, tools.cache),
 }
-"""The commands, and groups of commands, under the headings of the help; those of plug-ins come from the register."""
+"""Commands and groups of commands by heading of the help. Commands of plug-ins come from the register."""
 
 
 def _version(wanted: bool) -> None:
@@ -55,11 +55,11 @@ def _root(
 
 
 def app_for(args: Sequence[str] | None = None) -> typer.Typer:
-    """Return the commands that a command line may mean; without one, all of them.
+    """Return an app with the commands that a command line may call; without a line, with all of them.
 
-    Making all commands takes longer than a small ``score``, and a loop would pay for that each time. So a line that
-    begins with a command has only that one; of any other line, ``--help`` for example, commands that it does not name
-    are there to be listed, without their options.
+    Building all commands takes longer than a small ``score``, and a loop would pay for that each time. So if the line
+    begins with a command, only that one is built. For any other line, such as ``--help``, commands that it does not
+    name are listed without their options.
     """
     ours = {_name(command) for commands in COMMANDS.values() for command in commands}
     app = group(ABOUT, name="judgekit", pretty_exceptions_enable=False)
@@ -68,7 +68,7 @@ def app_for(args: Sequence[str] | None = None) -> typer.Typer:
     mentioned = None if args is None else {*args, *_to_complete()}
     for heading, commands in COMMANDS.items():
         named = {_name(command): command for command in commands}
-        # Plug-ins are imported only where the command is none of ours, since importing takes time.
+        # Import plug-ins, which takes time, only if the command is not one of ours.
         if heading == "Plug-ins" and not only:
             named = register.load().commands
         for name, command in named.items():
@@ -85,14 +85,14 @@ def app_for(args: Sequence[str] | None = None) -> typer.Typer:
 
 
 def _to_complete() -> list[str]:
-    """Return the words for which a shell asks how they may go on, which typer takes from these variables."""
+    """Return the words that a shell wants completed; typer reads them from these variables."""
     if "_JUDGEKIT_COMPLETE" not in environ:
         return []
     return [word for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS") for word in environ.get(name, "").split()]
 
 
 def _listed(command: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
-    """Return a command, or group of commands, with the same name and help, but without options or commands."""
+    """Return a stand-in for a command or group, with its name and help but without its options or commands."""
     if isinstance(command, typer.Typer):
         group_ = copy(command)
         group_.registered_commands, group_.registered_groups, group_.registered_callback = [], [], None

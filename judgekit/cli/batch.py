@@ -1,4 +1,4 @@
-"""``batch``: how requests leave and replies come back as files."""
+"""``batch``: export requests to files, and import replies from files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LabelingOption = Annotated[
 def _opened(
     experiment: Path, labeling: str | None, *, keys: bool
 ) -> Iterator[tuple[Config, Store, Iterable[StageUnit], AllStages]]:
-    """Yield the experiment, the store, and what a run or a build asks by what program."""
+    """Yield the experiment, the store, and the units and program of a run or a build."""
     from judgekit.client.stages import AllStages
     from judgekit.experiment.build import labels_of_all
     from judgekit.experiment.prepare import prepare
@@ -118,7 +118,7 @@ def batch_fetch(experiment: Experiment) -> None:
 
 
 def _is_now(what: str, experiment: Path, labeling: str | None) -> None:
-    """Say what to write in place of a command of 0.3."""
+    """Print the command that replaces one of 0.3."""
     job = "run" if labeling is None else "build"
     more = "" if labeling is None else f" --labeling {shlex.quote(labeling)}"
     new = f"judgekit {job} {shlex.quote(str(experiment))}{more} --batch {what}"

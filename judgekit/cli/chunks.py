@@ -1,4 +1,4 @@
-"""``chunks`` and ``carry``: locate documents on their pages, and carry labels to another cut of them."""
+"""``chunks`` and ``carry``: locate documents on their pages, and carry labels over to a new chunking."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def carry(
     check_outputs(out, missing_path(out), manifest_path(out))
     carried = carry_labels(old_labels, old, new, share=share)
     write_qrels(carried.labeling, out)
-    # The carried labels are of the new documents: whoever uses them with those must not be told of the old ones.
+    # The carried labels belong to the new documents: using the two together must not warn about the old ones.
     roles = by_role(None, docs[1:], named(run, "--run") if run else None) | {"docs before": docs[0], "qrels": qrels}
     files = ResultFiles.beside(out, roles=roles, read=read)
     files.inputs["qrels"] = replace(files.inputs["qrels"], inputs={})
@@ -134,7 +134,7 @@ def carry(
 
 
 def _left(carried: Carried, runs: Sequence[Run], depth: int) -> Iterator[str]:
-    """Yield what was not carried, a sentence each."""
+    """Yield sentences about labels that were not carried, and pairs that still lack one."""
     if carried.open:
         yield (
             f"{len(carried.open):,} passages share text with a judged one and are not judged for its question, first"

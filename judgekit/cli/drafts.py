@@ -1,4 +1,4 @@
-"""How `init` and `traces` end: the experiment that was made of files is shown and written."""
+"""The end of `init` and `traces`: write and show the experiment made from the files."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def write_draft(
     record: Mapping[str, Any] | None = None,
     files: Sequence[Path] = (),
 ) -> CommandResult:
-    """Write what was made of files, and return how the command ends: all of it below a first line.
+    """Write the experiment made from files, and return the result of the command.
 
     Args:
-        made: what was made.
-        overwrite: whether an experiment that is there is replaced.
-        as_json: whether machines read it, who get problems alone.
-        first: the first line.
-        record: what machines are told beside it.
-        files: further files that were written.
+        made: the draft of the experiment.
+        overwrite: whether to replace an existing experiment.
+        as_json: whether the output is JSON; then nothing but the error is printed if there are problems.
+        first: a line to print above the rest.
+        record: further fields of the JSON object.
+        files: other files that the command wrote.
 
     Raises:
-        DataError: there are problems, which are said below what was found.
-        UsageError: an experiment is there.
+        DataError: there are problems; the error lists them, below the files.
+        UsageError: the experiment exists, and ``overwrite`` is not set.
     """
     from judgekit.experiment.trust import own
 
@@ -48,7 +48,7 @@ def write_draft(
                 raise UsageError(
                     f"{path} already exists: replace it with --overwrite, or name another folder with --out"
                 )
-    # Written before anything is shown: whoever reads the output may close it after the first line.
+    # Write before printing: the reader of the output may close it after the first line.
     if not made.problems:
         check_outputs(*made.files_written)
         made.write()
@@ -62,7 +62,7 @@ def write_draft(
             note(*made.cautions)
         listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(made.problems, 1))
         raise DataError(f"{len(made.problems)} problems:{listed}" if made.problems[1:] else made.problems[0])
-    # The same two lines after `init` and after `traces`: both end at a file that can be planned.
+    # `init` and `traces` end with the same two lines, since both write a file that can be planned.
     experiment = made.files_written[0]
     needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
     lines += ["", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:"]

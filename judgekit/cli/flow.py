@@ -90,7 +90,7 @@ def demo(
         experiment, name = LABELERS, "judgekit-labelers"
     out = out or Path(name)
     with progress() as draw:
-        # The demo's replies stay out of the user's own store, which holds what was paid for.
+        # Keep the demo's replies out of the user's own store, which holds paid replies.
         asking = Asking(cache=out / "cache", progress=draw)
         outcome = run_experiment(experiment, out=out, overwrite=overwrite, asking=asking)
     write_tutorial(out / "tutorial")
@@ -147,7 +147,7 @@ def plan(
 
     asking = Asking(cache=cache)
     made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, asking=asking)
-    # An experiment that names its sample gets it replaced: another file would leave the run on the old questions.
+    # Replace the sample that the experiment names: with another file, the run would stay on the old questions.
     out = out or made.own or experiment.parent / "pilot.csv"
     check_outputs(out)
     made = made.write(out)
@@ -193,11 +193,11 @@ def run(
     from judgekit.experiment.run import check_parts, run as run_experiment
     from judgekit.job import part_of
 
-    # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
+    # Read the file once: a part, a cluster and the run must not see three states of a file that is being edited.
     config = load(experiment)
     if limit is not None:
         config = config.updated(data={"limit": limit})
-    # Each answers another question: doing only one of two would be taken for both.
+    # These options do different things, and doing only one would look like both.
     if ray and (flow.part or flow.batch or flow.dry_run):
         raise UsageError("--ray fills the store: use it without --part, --batch and --dry-run")
     if flow.part is not None:
@@ -209,7 +209,7 @@ def run(
         with progress() as draw:
             asking = flow.asking(draw).priced(config.price_list())
             spent = warm_on_ray(config, out.absolute() / "parts", ray, asking)
-        # What the cluster spent counts against the same budget, so that a re-run cannot pay twice.
+        # Count the cluster's spending against the same budget, so that a re-run cannot pay twice.
         left = asking.budget.less(spent)
         flow = replace(flow, max_requests=left.max_requests, max_cost=left.max_cost)
     outcome = flow.carry_out("run", run_experiment, config, out=out, overwrite=overwrite)
@@ -264,7 +264,7 @@ def choose(
 
 
 def _replay(folder: Path, margin: float | None, *, as_json: bool) -> None:
-    """Play a choice on results, and print what it would have done."""
+    """Replay a choice on finished results, and print what it would have done."""
     from judgekit.analysis.claims import recorded
     from judgekit.experiment.choice import replayed
     from judgekit.experiment.choose import replay_results
@@ -329,12 +329,12 @@ def report(
 
 @dataclass(frozen=True)
 class _Beside:
-    """What the page of several folders shows.
+    """The contents of a page about several folders.
 
     Attributes:
-        decisions: by name, as in JSON.
-        changes: from the first to each of the others, in sentences.
-        figures: of all of them.
+        decisions: the JSON record of each decision, by name.
+        changes: sentences about the changes from the first folder to each other one, by name.
+        figures: the figures of all folders.
     """
 
     decisions: Mapping[str, Mapping[str, Any]]
@@ -342,7 +342,7 @@ class _Beside:
     figures: Figures
 
     def lines(self) -> Iterator[str]:
-        """Yield what is printed."""
+        """Yield the lines to print."""
         for name, decision in self.decisions.items():
             told = [text for title, text in decision["lines"].items() if title in ("Choose", "Keep")]
             yield f"{name}: {' '.join(told)}"
@@ -367,7 +367,7 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> _Beside:
     titles = Counter(one.title for one in results.values())
     found = {}
     for folder, one in results.items():
-        # Folders whose experiments have the same title go by their own names.
+        # Folders whose experiments share a title go by their own names.
         name = folder if titles[one.title] > 1 else one.title
         found[name] = one, backing_of(Path(folder), texts)
     changes = {name: change.sentences for name, change in write_beside(found, out).items()}
@@ -376,11 +376,11 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> _Beside:
 
 
 def _result_of(outcome: RunResult) -> CommandResult:
-    """Return what `run` and `demo` end with."""
+    """Return the result of `run` and `demo`."""
     from judgekit import report as reports
 
     page = outcome.folder / "report.html"
-    # The next step with its name filled in: spellings of labelings hold brackets that a shell wants quoted.
+    # Print the next step ready to copy: names of labelings hold brackets, which a shell needs quoted.
     kept = outcome.comparison.decision.kept
 
     def shown() -> None:
@@ -403,7 +403,7 @@ def _result_of(outcome: RunResult) -> CommandResult:
 
 
 def _about_missing(outcome: RunResult) -> Iterator[str]:
-    """Yield what is missing, and what to do about it."""
+    """Yield lines about missing results, and what to do about them."""
     if not outcome.missing:
         return
     if outcome.incomplete:
@@ -412,7 +412,7 @@ def _about_missing(outcome: RunResult) -> Iterator[str]:
         yield "\nFinished. accept_missing allows for what is missing:"
     yield from (f"  {line}" for line in outcome.missing)
     if outcome.incomplete:
-        # Labels that no model was asked for do not come by running again.
+        # Running again brings only labels that a model is asked for.
         asked, read = set(outcome.quality["status"]), set[str]()
         for info in outcome.results.labelings:
             statuses = asked if info.endpoint else read

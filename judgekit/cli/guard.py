@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """What the versions are scored by, where that is not the ratings of answers."""
+    """The labels that score the versions, for versions that are runs and not ratings of answers."""
 
     queries: Annotated[
         Path | None, typer.Option(help="File of queries (default: those in the qrels that a version returns).")
@@ -36,7 +36,7 @@ class LabelOptions:
     ] = None
 
     def labels(self) -> Labeling | None:
-        """Return the labels that exist."""
+        """Return the labels of ``--qrels``, if given."""
         from judgekit.data.labelings import Scale
         from judgekit.data.trec import read_qrels
         from judgekit.jobs.guard.losses import refuse_mixed

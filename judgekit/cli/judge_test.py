@@ -1,4 +1,4 @@
-"""``judge-test``: whether a judge is fit to label, by people's labels."""
+"""``judge-test``: test against people's labels whether a judge is fit to label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgekit.data.result_files import ResultFiles
 
 @dataclass(frozen=True)
 class DrawOptions:
-    """What is drawn and labelled, by the names in `judgekit.judge_test`."""
+    """What to draw and label, with the names of parameters of `judgekit.judge_test`."""
 
     depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10
     pairs: Annotated[

@@ -1,4 +1,4 @@
-"""The names that commands take, with a line about each: they stand at the end of a command's help."""
+"""The names that commands take, each with a line about it, as listed at the end of a command's help."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ Rows = list[tuple[str, str]]
 
 
 def labelers() -> Rows:
-    """Return the labelers, those of plug-ins among them."""
+    """Return the labelers, including those of plug-ins."""
     from judgekit.labelers.base import catalog
 
     return [(name, about.does) for name, about in catalog().items()]
 
 
 def answer_metrics() -> Rows:
-    """Return the answer metrics, those of plug-ins among them."""
+    """Return the answer metrics, including those of plug-ins."""
     from judgekit.answers.quality import catalog
 
     return [(name, about.does) for name, about in catalog().items()]
 
 
 def measures() -> Rows:
-    """Return the measures of retrieval."""
+    """Return the retrieval measures."""
     from judgekit.metrics import catalog
 
     return [(entry.name, entry.title) for entry in catalog()]
@@ -43,7 +43,7 @@ TAKEN: Final[Mapping[str, Mapping[str, Callable[[], Rows]]]] = {
     "answer": {"Answer metrics": answer_metrics, "Prompts": answer_prompts},
     "score": {"Measures": measures},
 }
-"""By command the kinds of names that it takes; one by one they are shown by `judgekit list KIND NAME`."""
+"""The kinds of names that each command takes. `judgekit list KIND NAME` shows a single name."""
 
 
 def taken_by(command: str) -> Iterator[tuple[str, Rows]]:

@@ -73,7 +73,7 @@ def label(
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.job import job
 
-    # Before anything is read or asked: a name that cannot be written would be noticed after the labels were paid for.
+    # Check before reading or asking: otherwise an unwritable name is noticed only after the labels are paid for.
     check_out(out)
     docs, runs = docs or [], named(run, "--run")
     table = out.with_name(f"{out.name}.parquet")
@@ -97,7 +97,7 @@ def label(
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
     if empty:
         told = f"{len(labeling):,} pairs, none of them judged by the file"
-    # A script must not go on with labels that are not there, so each of these ends with exit code 1.
+    # A script must not continue with missing labels, so each of these ends with exit code 1.
     missing, last = missing_of(labeling.failed(), "labels", table, asked=asked.endpoint is not None)
     if set(counts) == {Status.NOT_APPLICABLE.value}:
         missing.append(f"{labeling.name} applies to none of the pairs: {table} has the reasons")
@@ -188,7 +188,7 @@ def answer(
     columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
     means = table.groupby(columns)["value"].mean()
     warnings = []
-    # The table has a row per metric; an answer that is missing counts once, however many metrics rate it.
+    # The table has a row per metric. Count a missing answer once, however many metrics rate it.
     by_answer = [*columns[:-1], "query_id"]
     answers = table.drop_duplicates(by_answer)
     unasked = int((answers["status"] == Status.UNASKED.value).sum())
@@ -217,7 +217,7 @@ def answer(
 
 
 def _on_other_queries(evaluation: Evaluation) -> bool:
-    """Whether some queries have a score of one run and none of another."""
+    """Return whether some queries have a score for one run but not for another."""
     import numpy as np
 
     scored = np.isfinite(evaluation.values).any(axis=(0, 1))
@@ -226,7 +226,7 @@ def _on_other_queries(evaluation: Evaluation) -> bool:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How labels, ties and queries count, by the names in `judgekit.score`."""
+    """How labels, ties and queries count, with the names of parameters of `judgekit.score`."""
 
     ties: Annotated[
         TieRule | None,
@@ -246,7 +246,7 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class BaselineOptions:
-    """The run that the others are compared with, and which rows count once there."""
+    """The run to compare the others with, and the rows that count once in that comparison."""
 
     baseline: Annotated[
         str | None,
@@ -300,7 +300,7 @@ def score(
     from judgekit.data.trec import read_qrels
     from judgekit.metrics import evaluate, foreign, peer, read_measures, suited
 
-    # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
+    # Import rarely needed modules only where they are used: imports take half the time of a small scoring.
     if out is not None:
         check_out(out, table=True)
     baseline = versus.baseline
@@ -316,7 +316,7 @@ def score(
         other = None if rules.like is None else peer(rules.like)
         ties = Ties(rules.ties or (Ties.DOC_DESC if other is None else other.ties))
         drop_self = rules.drop_self or (other is not None and other.drop_self)
-        # Where documents stand on their pages is looked up for whole runs.
+        # Locating documents on their pages needs whole runs.
         runs = read_runs(ranked, ties, drop_self=drop_self, whole=docs is not None)
         collection = None
         lacking: list[str] = []
@@ -338,7 +338,7 @@ def score(
     )
     from judgekit.data.forms.entry import is_content_id
 
-    # Without a pair in common every score is 0, which reads like a bad run rather than like a wrong file.
+    # If qrels and runs share no pair, every score is 0, which looks like a bad run and not like a wrong file.
     for name in foreign(evaluation):
         (labeling,) = (labeling for labeling in labelings if labeling.name == name)
         doubt = "are these from the same collection, with the same spelling of ids?"
@@ -347,7 +347,7 @@ def score(
             doubt = f"its ids are made of texts. {given}, writes it with their ids"
         reason = f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: {doubt}"
         raise DataError(reason, files[name])
-    # Files are hashed only where a manifest is written, or can be compared with: hashing reads them once more.
+    # Hash files only if there is a manifest to write or to compare with: hashing reads them once more.
     if out is not None or any(map(has_manifest, files.values())):
         roles = {f"qrels {name}": path for name, path in files.items()}
         written = made_from(out, roles | {f"run {name}": path for name, path in ranked.items()}, read)
@@ -365,7 +365,7 @@ def score(
             evaluation.warnings += _gold_apart(labelings, versus.queries)
         if versus.queries is None and versus.groups is None:
             evaluation.warnings.append(f"{UNKNOWN} Give the queries (--queries FILE).")
-    # What is said of a run is the same under each labeling: each sentence once.
+    # Remarks about a run repeat under each labeling; print each sentence once.
     remarks = [
         *taken,
         *in_one_piece(runs),
@@ -408,7 +408,7 @@ def score(
 
 
 def _gold_apart(labelings: Sequence[Labeling], queries: Path) -> Iterator[str]:
-    """Yield which labelings have different relevant documents for queries that are one question."""
+    """Yield a warning for each labeling with different relevant documents for queries that are one question."""
     from judgekit.data.frames import as_queries
     from judgekit.data.gold import differing, judged_by
     from judgekit.data.questions import Repeats, questions_of
@@ -421,7 +421,7 @@ def _gold_apart(labelings: Sequence[Labeling], queries: Path) -> Iterator[str]:
 
 
 def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:
-    """Yield the caveats of the means: which queries each leaves out, and why."""
+    """Yield caveats about the means: which queries each leaves out, and why."""
     treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
     cutoffs = {str(m): m.cutoff or 0 for m in evaluation.measures}
     ties: dict[tuple[str, str], dict[int, str]] = {}
@@ -444,7 +444,7 @@ def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:
             yield f"{mean.ignored:,} queries of {mean.run} are not in {mean.labeling} and are ignored"
         if mean.no_relevant:
             yield f"{mean.labeling} has no relevant document for {mean.no_relevant:,} {of}"
-        # Measures of one cutoff share their ties, so one note tells of all of them.
+        # Measures with the same cutoff share their ties, so one note covers all of them.
         if mean.ties_across:
             ties.setdefault((mean.run, of), {})[cutoffs[mean.measure]] = f"{mean.ties_across:,}"
     for (run, of), counts in ties.items():
@@ -454,7 +454,7 @@ def _remarks(evaluation: Evaluation, rules: ScoreOptions) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What is said of metrics and columns: which way they point, and which of a wide table are compared."""
+    """The direction of metrics, and the columns of a wide table to compare."""
 
     reverse: Annotated[
         list[str] | None,
@@ -527,7 +527,7 @@ def compare(
     reverse, as_given = columns.reverse or (), columns.as_given or ()
     if out is not None:
         check_out(out, table=True)
-    # Two outcomes would make two decisions, and nothing says which the reader wants.
+    # Two outcomes would give two decisions, and we cannot tell which one the reader wants.
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     if (columns.metric or columns.skip) and (people is not None or quality):
@@ -577,12 +577,12 @@ def compare(
 
 @dataclass(frozen=True)
 class _Given:
-    """The tables that are compared, and what the decision is about.
+    """The tables to compare, and the outcome that the decision is about.
 
     Attributes:
         graded: people's grades of the answers, if these are the outcome.
-        questions: by query id the id of its question, where the tables come with their queries.
-        left_out: what of the files is not used, as sentences.
+        questions: question ids by query id, if the tables come with their queries.
+        left_out: sentences about unused parts of the files.
         lower: metrics to reverse in the comparison.
     """
 
@@ -597,7 +597,7 @@ class _Given:
 
 
 def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: DeclaredOutcome) -> _Given:
-    """Read tables of scores, each perhaps with the name of its labeling, and of quality."""
+    """Read tables of scores, which may name their labelings, and tables of quality."""
     import pandas as pd
 
     from judgekit.analysis.inputs import at_every_depth
@@ -611,7 +611,7 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
         try:
             tables.append(as_scores(file, labeling))
         except DataError:
-            # Only of a file that is no table of scores: scores of trec_eval have no header, and are taken.
+            # Check only files that cannot be read as scores: trec_eval's scores have no header, but are accepted.
             _refuse_wide(file)
             raise
         found = made_in(Path(file))
@@ -633,13 +633,13 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
 
 def _refuse_wide(file: str) -> None:
-    """Refuse a table with a row for each answer where the outcome is a table of its own."""
+    """Refuse a table with a row for each answer if the outcome has its own table."""
     from judgekit.data.files import column_names
 
     try:
         columns = column_names(file, "scores")
     except DataError:
-        return  # a file of another form, which the error of its reader names
+        return  # another form of file, which the reader's own error names
     if columns and columns.isdisjoint({"labeling", "measure", "value"}):
         raise UsageError(
             f"{file} has none of the columns labeling, measure and value. If it has a row for each answer and a column"
@@ -650,7 +650,7 @@ def _refuse_wide(file: str) -> None:
 def _of_wide(
     scores: list[str], rules: Rules, outcome: DeclaredOutcome, directions: Directions, columns: ChosenColumns
 ) -> _Given:
-    """Take any tool's tables apart: a row for each answer, a column for each metric."""
+    """Take apart any tool's tables that have a row for each answer and a column for each metric."""
     from judgekit.answers.declared import turned
     from judgekit.answers.wide import taken_apart
     from judgekit.data.sources import stem
@@ -665,7 +665,7 @@ def _of_wide(
             )
         tables[run] = file
     wide = taken_apart(tables, outcome, directions, columns)
-    # What the user does not say, but a name or the file, is turned here.
+    # Turn metrics here if their name or the file, not the user, says that lower is better.
     told = [name for name in wide.lower if name not in directions.reverse]
     scored = turned(wide.scores, "labeling", told)
     lower = [*directions.reverse, *(name for name in told if name == outcome.outcome)]
@@ -673,7 +673,7 @@ def _of_wide(
 
 
 def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOutcome) -> _Given:
-    """Return the scores of a results folder, and people's grades of its answers, or what runs score by their labels."""
+    """Read a results folder's scores with people's grades of its answers, or with the runs' scores by their labels."""
     from judgekit.analysis.inputs import outcome_of
     from judgekit.data.files import read_table
     from judgekit.data.tables import SCORES
@@ -698,7 +698,7 @@ def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOut
         return _Given(scored_by, answers, rules, prepared.outcome, graded, prepared.questions)
     answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
     note(f"the outcome is {measure} by people's labels: that is what 'answers' means below")
-    # Labels by people would be compared with themselves.
+    # Leave out labels by people, which would be compared with themselves.
     machines = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
     return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome, questions=prepared.questions)
 

@@ -1,4 +1,4 @@
-"""The tools: ``list``, ``check-endpoint``, ``convert`` to TREC files, and ``cache``, what is in the reply store."""
+"""Tools: ``list``, ``check-endpoint``, ``trust``, ``convert`` to TREC files, and ``cache`` for the reply store."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def list_(
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a list says of one thing: its name, what it does, facts by their titles, and its options."""
+    """An entry of a list: its name, what it does, facts by title, and options."""
 
     name: str
     does: str
@@ -78,7 +78,7 @@ class _Entry:
 
 
 def _listed(found: Iterable[_Entry]) -> CommandResult:
-    """Return how a list ends."""
+    """Return the result of a list of entries."""
     entries = [*found]
     record = [{"name": entry.name, "does": entry.does, **entry.facts, "options": entry.options} for entry in entries]
 
@@ -120,7 +120,7 @@ def _plugins(what: str, known: Catalog[Any], chosen: str | None) -> Iterator[_En
 
 
 def _prompts() -> CommandResult:
-    """List the prompts, one line each: who wants one in full names it."""
+    """List the prompts, one line each; naming a prompt shows it in full."""
     from judgekit.reading.prompts import list_prompts
 
     prompts = list_prompts()
@@ -133,12 +133,12 @@ def _prompt(name: str) -> CommandResult:
     """Show one prompt."""
     from judgekit.reading.prompts import load_prompt, prompt_folder
 
-    prompt = load_prompt(name)  # checks a file of the user's own before it is shown
+    prompt = load_prompt(name)  # checks the user's own file before it is shown
     shipped = prompt_folder() / f"{name}.toml"
     file = shipped if shipped.is_file() else Path(name)
     text = file.read_text(encoding="utf-8")
     entry = {"name": prompt.name, "kind": prompt.kind, "does": prompt.about, "text": text}
-    # Byte for byte, so that the output can be saved and edited as a prompt of one's own.
+    # Print byte for byte, so that users can save the output and edit it into their own prompt.
     return CommandResult(lambda: typer.echo(text, nl=False), {"entries": [entry]})
 
 
@@ -164,11 +164,11 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0, *, as_json: AsJson
     price = Spending(Budget(), servers.prices).price(endpoint)
     cost = "" if price is None else f": at most {price.of(prompts, replies):,.4g} by the prices given"
     note(f"sends at most {requests} requests of {prompts:,} tokens in all, with {replies:,} of replies{cost}")
-    # Before the checks: a server that is still loading would fail all of them.
+    # Wait before the checks: a server that is still loading would fail all of them.
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
-    # What only some prompts need may be lacking; what every request needs may not.
+    # A check may fail if only some prompts need it, but not if every request does.
     usable = all(item.works != "no" or item.needed_for for item in found)
     lines = [*lines_for(endpoint, found)] if usable else []
 
@@ -280,7 +280,7 @@ def cache_itself(
     """Show what the store holds, or do what an option says."""
     if context.invoked_subcommand is not None:
         return
-    # Each is a command of its own: two would have an order that the line does not show.
+    # Each option is an action of its own: with two, the line would not show their order.
     ways = {"--repair" if repair else "--check": check or repair, "--export": export_to, "--import": import_from}
     given = [name for name, value in ways.items() if value]
     if len(given) > 1:
@@ -308,7 +308,7 @@ def _contents() -> CommandResult:
     for (endpoint, model), part in sorted(found.parts.items()):
         told.append(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {part.tokens}")
         rows.append({"endpoint": endpoint, "model": model, "replies": part.replies, "waiting": part.waiting})
-        # A server that answers under another name may have exchanged the model behind an alias.
+        # A server that answers under another name may have replaced the model behind an alias.
         if set(part.answered) - {model, ""}:
             named = [f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name]
             told.append(f"    the replies name their model: {', '.join(named)}")
@@ -329,7 +329,7 @@ def _contents() -> CommandResult:
 
 
 def _damage(found: Found) -> Iterator[str]:
-    """Yield what of a store cannot be read."""
+    """Yield sentences about unreadable rows of a store and folders moved aside."""
     if found.damaged:
         yield (
             f"damaged: {found.damaged:,} rows cannot be read; `judgekit cache --repair` deletes them, and the next run"
@@ -351,7 +351,7 @@ def _checked(*, repair: bool) -> CommandResult:
         told.append("lost replies cannot be noticed: no file beside the store says how many there were")
     told += [f"damaged: {key}: {problem}{' (deleted)' if repair else ''}" for key, problem in found.damaged]
     record = {"checked": found.checked, "structure": found.structure, "damaged": len(found.damaged)}
-    # Damage that was not repaired fails a script, so that nobody goes on with half a store.
+    # Unrepaired damage fails a script, so that nobody continues with half a store.
     return CommandResult(lambda: say(*told), record, exit_code=0 if found.ok or repair else 1)
 
 
@@ -439,7 +439,7 @@ def forget(
     from judgekit.reading.prompts import neutral
     from judgekit.store.maintenance import find, forget as delete
 
-    # No condition would mean everything: whoever wants that deletes the folder.
+    # Without a condition, everything would be forgotten. To do that, users can delete the folder.
     if query is None and older_than is None and model is None:
         raise UsageError("name the replies to forget by --query, --older-than or --model")
     before = None if older_than is None else time.time() - 86_400 * older_than

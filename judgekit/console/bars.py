@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _LINE_EVERY_S: Final = 30.0
 _NUMBERS: Final = 34
-"""The columns for a stage's numbers, in millions, with both times."""
+"""Columns that a stage's numbers take, up to millions, with both times."""
 _ROOM_FOR_BARS: Final = 80
-"""The columns of a terminal with room for a bar and the requests' outcomes beside the numbers."""
+"""Columns that a terminal needs to show a bar and the requests' outcomes beside the numbers."""
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Draw events: bars on a terminal; otherwise one line per finished stage, and now and then one for a long stage."""
+    """Draw events: bars on a terminal; otherwise one line per finished stage, with further ones during a long stage."""
     drawing = _Bars() if sys.stderr.isatty() else _Lines()
     with drawing.bars:
         yield drawing
@@ -97,10 +97,10 @@ class _Bars(_Drawing):
 
         super().__init__()
         screen = console(stderr=True)
-        # By recent speed, so that replies from the store do not raise false hopes.
+        # Estimate from recent speed, so that replies from the store do not raise false hopes.
         times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
         columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}"), rich.MofNCompleteColumn(), *times]
-        # With little room, the bar is dropped, not the numbers.
+        # On a narrow terminal, drop the bar and keep the numbers.
         self.longest = max(10, screen.width - _NUMBERS)
         if screen.width >= _ROOM_FOR_BARS:
             columns.insert(1, rich.BarColumn())
@@ -135,7 +135,7 @@ class _Lines(_Drawing):
         if event.done >= event.total:
             self.finished.add(event.stage)
             parts = [f"{event.stage}: {event.done:,} in {self.seconds(event.stage):.1f} s"]
-        # A log gets a line now and then, since every reply is an event.
+        # Every reply is an event, so a log gets a line only now and then.
         elif time.monotonic() - self.told_at < _LINE_EVERY_S:
             return
         else:

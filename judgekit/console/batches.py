@@ -35,7 +35,7 @@ def submitted_batches(found: BatchExport) -> CommandResult:
 def fetched_batches(fetched: Iterable[Fetched], *, as_json: bool) -> CommandResult:
     """Return the result of fetching: the progress of each batch, and the imported replies.
 
-    Each batch is reported as soon as it is there, since a large one takes minutes, and a later one may fail.
+    Each batch is reported as soon as it arrives, since a large one takes minutes and a later one may fail.
     """
     told = _Told(quiet=as_json)
     for result in fetched:

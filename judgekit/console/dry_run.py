@@ -23,7 +23,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
 
     price = Spending(Budget(), prices).price
     money = {stage: plan.money(price) for stage, plan in plans.items()}
-    # The server is asked, since a model can be started with any length.
+    # Ask the server, since a model can be started with any length.
     lengths = run_sync(context_lengths(plans["all"].lacking))
     for stage, plan in plans.items():
         if stage != "all":

@@ -26,7 +26,7 @@ _KINDS: Final = {
     "str": "TEXT",
     "list[str]": "TEXT",
 }
-"""Typer's names for values of options, and the words for them in the help."""
+"""Typer's names for option values, and our words for them in the help."""
 
 
 def sections_of(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
@@ -80,7 +80,7 @@ def command_with(names: Callable[[], Iterator[tuple[str, list[tuple[str, str]]]]
 
 
 class App(typer.Typer):
-    """An app whose commands are each a `Command`."""
+    """An app that makes each of its commands a `Command`."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[T], T]:
         """Return a decorator that adds a function as a command."""
@@ -94,10 +94,10 @@ class App(typer.Typer):
 
 
 class Commands(typer.core.TyperGroup):
-    """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
+    """Commands under their headings, each with its whole first paragraph (typer cuts it off without rich)."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options; typer's own switches are False, because it would load pydantic to read None."""
+        """Return the options, with typer's own switches set to False: to read None, it would load pydantic."""
         params = super().get_params(ctx)
         for param in params:
             if getattr(param, "is_flag", False) and param.default is None:
@@ -105,8 +105,8 @@ class Commands(typer.core.TyperGroup):
         return params
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands (typer's types are those of click, or its own copy of it)."""
-        # In the order of use, not of the alphabet, since newcomers read from the top.
+        """Write the list of commands (typer uses click's types, or its own copy of them)."""
+        # Keep the order of use instead of sorting by name, since newcomers read from the top.
         headings: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             one = self.get_command(ctx, name)

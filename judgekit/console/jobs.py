@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How models are asked, as declared by `Asking`, and what to do with the job."""
+    """How to ask models, as declared by `Asking`, and what to do with the job."""
 
     max_cost: Annotated[float | None, declared_option(Asking, "max_cost", rich_help_panel=ENDPOINT)] = None
     max_requests: Annotated[int | None, declared_option(Asking, "max_requests", rich_help_panel=ENDPOINT)] = None
@@ -56,7 +56,7 @@ class JobOptions:
     as_json: AsJson = False
 
     def asking(self, draw: Progress = silent, prices: Prices | None = None) -> Asking:
-        """Return how models are asked."""
+        """Return the settings for asking models."""
         declared = {setting.name for setting in fields(Asking)}
         given = {option.name: getattr(self, option.name) for option in fields(self) if option.name in declared}
         return Asking(**given, progress=draw, prices=prices or {})
@@ -74,7 +74,7 @@ class JobOptions:
         part = None if self.part is None else part_of(self.part)
         with progress() as draw:
             job = function.job(*args, **options, asking=self.asking(draw, prices))
-            # Drawn as progress, so that a job that also reports them does not repeat them.
+            # Draw notes as progress, so that a job that also reports them does not repeat them.
             for line in job.notes:
                 draw(Event("inputs", 0, None, note=line))
             if part is not None:
@@ -85,7 +85,7 @@ class JobOptions:
                 self._end(command, fetched_batches(job.fetch(), as_json=self.as_json))
             if not self.dry_run:
                 return job.run()
-            # A results folder is checked when there are results; a single file only has this purpose.
+            # Check a single file now, since it has only this purpose. A results folder is checked with its results.
             if not job.files.is_folder:
                 job.files.check()
             plans = job.plan()
@@ -113,7 +113,7 @@ class JobOptions:
 
 
 def _of_part(job: Job[Any], number: int, of: int) -> CommandResult:
-    """Have a part of a job answered, and return its cost; a part has no results."""
+    """Answer a part of a job, and return its cost; a part has no results."""
     taken = job.part(number, of).values()
     counts = {what: sum(getattr(usage, what) for usage in taken) for what in ("sent", "cached", "failed")}
     told = (
@@ -126,7 +126,7 @@ def _of_part(job: Job[Any], number: int, of: int) -> CommandResult:
 
 @dataclass(frozen=True)
 class AskOptions(JobOptions, EndpointOptions):
-    """All options about one endpoint and asking it."""
+    """All options for an endpoint and for asking it."""
 
     concurrency: Annotated[
         int | None,
@@ -135,7 +135,7 @@ class AskOptions(JobOptions, EndpointOptions):
 
     def carry_out(self, command: str, function: JobFunction[..., T], /, *args: Any, **options: Any) -> T:
         """Do a job with the endpoints in the options."""
-        # A wrong server is reported before a large collection is read.
+        # Report a wrong server before reading a large collection.
         servers = self.servers()
         endpoints = list(servers.endpoints.values())
         if self.dry_run:  # a run reports it itself

@@ -58,7 +58,7 @@ ScaleOption = Annotated[
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command in which each parameter that is a dataclass of options is replaced by these options."""
+    """Return a command with each dataclass parameter replaced by the options that it declares."""
     plain = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
@@ -145,7 +145,7 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
         if not file:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
-        # A `.trec.gz` has the name of its `.trec`, so that results do not depend on compression.
+        # Name a `.trec.gz` like its `.trec`, so that results do not depend on compression.
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
         if name in files:
             raise UsageError(
@@ -160,7 +160,7 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:
-    """Return the scales of qrels files by name, which is optional for a single file."""
+    """Return the scales of qrels files by name; `--scale` of a single file may omit its name."""
     scales: dict[str, str] = {}
     for item in items or ():
         name, _, scale = item.rpartition("=")

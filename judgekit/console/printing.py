@@ -69,7 +69,7 @@ def note(*lines: str) -> None:
 
 
 def check_out(out: Path, *more: Path, table: bool = False) -> None:
-    """Refuse a file that cannot be written, and name files of others, before anything is asked."""
+    """Refuse an unwritable file, and note which files of others would be replaced, before asking anything."""
     from judgekit.data.files import check_target
     from judgekit.data.manifest import replaced
 
@@ -98,7 +98,7 @@ def save_table(table: pd.DataFrame, files: ResultFiles) -> None:
 
 def emit(command: str, **fields: Any) -> None:
     """Print a command's JSON object; docs/cli.md describes it."""
-    # Paths and numpy numbers are written as texts; NaN was made None by `records`.
+    # Paths and numpy numbers are written as text; `records` has turned NaN into None.
     typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
 
 

@@ -1,4 +1,4 @@
-"""The end of a command: its result is shown to people or, as one JSON object, to machines, and the exit code is set."""
+"""The end of a command: show its result to people or, as one JSON object, to machines, and set the exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CommandResult:
         files: the written files.
         warnings: sentences that a reader should know; people get them as notes on standard error.
         shows_warnings: whether ``show`` prints the warnings itself.
-        missing: a sentence for everything missing; the command then ends with exit code 1.
+        missing: a sentence for each kind of missing result; the command then ends with exit code 1.
         last: the last text for people, on standard error: what is missing and what to do about it.
         exit_code: 1 if something is missing, else 0, unless the command has its own codes.
     """
@@ -40,7 +40,7 @@ class CommandResult:
     exit_code: int | None = None
 
     def end(self, command: str, *, as_json: bool) -> None:
-        """Print it and, unless all is well, leave with the exit code."""
+        """Print the result and, unless all is well, exit with its code."""
         code = self.exit_code
         if code is None:
             code = 1 if self.missing else 0
@@ -84,7 +84,7 @@ def missing_of(table: pd.DataFrame, what: str, where: Path, *, asked: bool = Tru
 
 
 def advice(asked: Iterable[str], read: Iterable[str]) -> str:
-    """Return what to do about missing labels or answers, by the statuses of those asked for and those read."""
+    """Return what to do about missing labels or answers, given the statuses of those asked for and those read."""
     from judgekit.data.tables import NO_FAILURE, Status
     from judgekit.wire.unread import UNREAD
 
