@@ -1,6 +1,6 @@
 """The last step: qrels of the whole pool, by people if they judged a pair, else by the chosen labeling.
 
-A pilot labelled some of the questions. Now all are labelled, through the store, so that nothing is paid twice.
+A pilot labels some of the questions; this labels all of them, through the store, so that nothing is paid twice.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _prepared(
         raise UsageError(not_among("labeling", labeling, labelers))
     if keys:
         check_access(labelers[labeling].needs.asked)
-    # Before anything is asked, since a wrong id in people's file would end a paid build.
+    # Check before asking, since a wrong id in people's file would end a paid build.
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
         raise UsageError(f"people's labels are also named {labeling!r}: rename the labeling")
@@ -287,7 +287,7 @@ def _written(job: _BuildTask, machine: Labeling, final: FinalLabels, cost: Amoun
     if job.judged is not None:
         shown["people"] = InputFile.of(located(job.judged, "qrels").path)
     notes = (*mismatches(inputs), *final.notes)
-    # Readers of the card have the file under another path.
+    # Readers of the card may have the file under another path.
     names_only = [_left_out(name, located(file, "qrels").path.name, labeling) for name, file in job.unused.items()]
     unused = [_left_out(name, shlex.quote(file), labeling) for name, file in job.unused.items()]
     card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=qrels)
@@ -322,7 +322,7 @@ def _table(job: _BuildTask, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     """Return a row per pair, with its texts."""
     table = final.table
     collection = job.collection
-    # The price of the replies, spread over the pool; people may also have judged pairs outside it.
+    # Spread the price of the replies over the pool; people may also have judged pairs outside it.
     machines = min(int((table["status"] != Status.UNASKED.value).sum()), collection.n_pairs)
     unpriced = cost.money is None and cost.requests > 0
     price = np.nan if unpriced else (cost.money or 0.0) / max(machines, 1)

@@ -46,7 +46,7 @@ class Spent:
     Attributes:
         requests: number of needed requests.
         money: their price; None if unknown.
-        uncounted: whether servers did not count the tokens of some, so that the money is an upper bound.
+        uncounted: whether servers left some tokens uncounted, so that the money is an upper bound.
         everything: the factor by which asking everything costs more, by the number of different lists.
         limit: the budget, or None.
         currency: the currency.
@@ -78,22 +78,22 @@ class Spent:
 
 @dataclass(frozen=True)
 class ChoiceResult:
-    """The run that was chosen, what choosing it may lose, and what was asked for that.
+    """The chosen run, its largest possible loss, and the cost of the choice.
 
     Attributes:
         run: its name.
-        bound: the most points that it may lose against any run; NaN where too little was asked to say.
-        claims: everything that is said.
+        bound: the most points that it may lose against any run; NaN if too few questions were asked.
+        claims: all claims about the choice.
         choice: the race, with runs by number.
         runs: their names.
-        questions: how many there are to ask.
+        questions: the number of questions available.
         rules: the margin and the confidence.
-        spent: what it took.
-        missing: answers that are missing.
-        outcome: what the answers are rated by, in words.
-        caution: what that is not, as a sentence, or "".
-        out_of_money: whether the budget ended it.
-        repeats: how many rows and questions there are.
+        spent: the cost.
+        missing: the number of missing answers.
+        outcome: what rates the answers, in words.
+        caution: what the outcome is not, as a sentence, or "".
+        out_of_money: whether the budget ended the choice.
+        repeats: the numbers of rows and questions.
     """
 
     runs: tuple[str, ...]
@@ -119,7 +119,7 @@ class ChoiceResult:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Everything that is said of the choice."""
+        """All claims about the choice."""
         return (*self._chosen(), self.spent.claim(), *self._next(), *self._others())
 
     def __str__(self) -> str:
@@ -130,17 +130,17 @@ class ChoiceResult:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _chosen(self) -> Iterator[Claim]:
-        """Say which run, what it may lose, why asking ended, and how sure all of it is."""
+        """Yield the chosen run, its largest possible loss, why asking ended, and the confidence."""
         if self.caution:
             yield Claim("outcome", self.caution, shown=True, line="Choose", rank=-1)
         choice, margin = self.choice, self.rules.margin
         names = [self.runs[run] for run in np.flatnonzero(choice.may_be_best)]
-        # At its budget's end a choice may lack a bound: then the words promise nothing.
+        # A choice that ran out of budget may lack a bound, so promise nothing.
         enough, known = choice.bound <= margin, math.isfinite(choice.bound)
         text = f"Ship {self.run}." if enough else f"{self.run} answers best so far."
         if not known:
             text += " Too few questions were asked to say what choosing it may lose."
-        # A bound of 0 with other runs that may be the best is a tie, and no proof that this one is.
+        # With a bound of 0, other runs that may be the best are tied: this run is not shown to be the best.
         elif choice.bound == 0 and len(names) == 1:
             text += f" It is shown to be the best of all {len(self.runs)} runs."
         else:
@@ -170,11 +170,11 @@ class ChoiceResult:
             yield self._qualifying("questions", said, 5, value=self.repeats.questions)
 
     def _qualifying(self, kind: str, text: str, rank: int, value: float = math.nan) -> Claim:
-        """Return a claim that stands behind that of the chosen run."""
+        """Return a claim that qualifies the one about the chosen run."""
         return Claim(kind, text, value=value, shown=True, qualifies=f"choose: {self.run}", rank=rank)
 
     def _next(self) -> Iterator[Claim]:
-        """Say how many questions it would take."""
+        """Yield the number of questions needed to come within the margin."""
         last = self.choice.last
         if self.choice.stopped or self.choice.bound <= self.rules.margin:
             return
@@ -187,7 +187,7 @@ class ChoiceResult:
         yield Claim("needed", text, value=last.needed, high=last.needed_if_equal, line="Next")
 
     def _others(self) -> Iterator[Claim]:
-        """Say of each other run after how many questions it is how far behind."""
+        """Yield how far each other run is behind, and after how many questions."""
         choice, last = self.choice, self.choice.last
         for run, gone in choice.dropped.items():
             reach = gone.behind, gone.low, gone.high
@@ -204,7 +204,7 @@ class ChoiceResult:
             yield claim
 
     def _behind(self, begin: str, run: int, better: int, reach: tuple[float, float, float], end: str) -> Claim:
-        """Say how far a run is behind another, with the limits of it where there are some."""
+        """Return how far one run is behind another, with limits if they are known."""
         behind, low, high = reach
         limits = f" ({points(low)} to {points(high)})" if np.isfinite(high) else ""
         text = f"{self.runs[run]}: {begin}{points(behind)} points behind {self.runs[better]}{limits}{end}."
@@ -219,14 +219,14 @@ class ChoiceResult:
         )
 
     def write(self, folder: Path, about: dict[str, object]) -> None:
-        """Write the claims into a folder; ``about`` says which choice it is."""
-        # Which choice it is stands beside what it says: another margin must not take this folder over.
+        """Write the claims into a folder; ``about`` identifies the choice."""
+        # Identify the choice in the file, so that one with another margin cannot take over this folder.
         said = {"choice": about, "run": self.run, "claims": list(plain(self.claims))}
         write_atomic(folder / "choice.json", json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
 def block_line(number: int, shown: Look, runs: Sequence[str], spent: str) -> str:
-    """Return what a block showed, in a line."""
+    """Return a line on the result of a block."""
     line = f"block {number}: {shown.questions:,} questions, {number_of(int(shown.raced.sum()), 'run')}"
     line += f"; {runs[shown.leader]} leads"
     if np.isfinite(shown.bound):
@@ -237,7 +237,7 @@ def block_line(number: int, shown: Look, runs: Sequence[str], spent: str) -> str
 
 
 def replayed(played: Replay, runs: Sequence[str], rules: RaceRules) -> tuple[Claim, ...]:
-    """Return what playing the race on answers that exist says."""
+    """Return the claims from replaying the race on existing answers."""
     choice, chosen = played.choice, runs[played.choice.chosen]
     questions = f"{played.questions:,} questions"
     if choice.stopped:

@@ -118,7 +118,7 @@ class RunContest:
 
     @cached_property
     def questions(self) -> list[str]:
-        """The ids of all questions, so that their order only depends on ids and seed."""
+        """The sorted ids of all questions: the order of asking depends only on ids and seed."""
         return self.rows.standing(self.prepared.collection.queries)
 
     @cached_property
@@ -133,7 +133,7 @@ class RunContest:
 
     @cached_property
     def equal(self) -> Bools | None:
-        """Which pairs of runs have equal lists."""
+        """Whether the lists of each pair of runs are equal."""
         return _equal_of(self.prepared, self.prepared.collection.runs, self.rows.rows_of(self.questions))
 
     def answered(self, quality: Floats, questions: int) -> RunAnswers:
@@ -186,7 +186,7 @@ def _groups_of(prepared: Prepared, rows: QuestionRows, questions: Sequence[str])
 
 
 def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str]) -> Bools | None:
-    """Return which pairs of runs have equal lists; None if a list may have two answers."""
+    """Return which pairs of runs have equal lists; None if equal lists may get different answers."""
     # An application may answer the same list differently.
     if prepared.deciding is None or isinstance(prepared.deciding.answerer, Imported):
         return None
@@ -398,7 +398,7 @@ def choose(
         do,
         asking.priced(config.price_list()),
         files,
-        # The number looks like a price, but is that of the most expensive course.
+        # The number looks like a price, but it is an upper bound: the most expensive course.
         about_plan="this is the most: runs that drop out are asked no further, and asking stops once the choice is"
         " made",
     )
@@ -430,7 +430,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
         raise UsageError("choose compares runs on the same questions, but each rating is about one run drawn at random")
     rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
     model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
-    # By the ids, as in a real choice; otherwise the order of a file would decide.
+    # Sort by id, as in a real choice, so that the order of the file does not matter.
     rows = rows[rows["model"] == model]
     alike = QuestionRows.of(prepared.questions, rows["query_id"])
     wide = alike.merged(means_of(rows)).pivot(index="run", columns="query_id", values="value").sort_index(axis=1)

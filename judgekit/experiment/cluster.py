@@ -35,14 +35,14 @@ from judgekit.wire.usage import tokens_used
 
 
 def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Amount:
-    """Have all requests of the steps answered into the store, in a part per CPU; return the cost."""
+    """Answer all requests of the steps into the store, in one part per CPU; return the cost."""
     prepared = prepare(config, cache=asking.cache)
     ray = _connected(address)
     # A part with less than one request in flight would wait for the others.
     concurrency = [endpoint.concurrency for endpoint in prepared.endpoints]
     number_of_parts = min([int(ray.cluster_resources().get("CPU", 1)), *concurrency])
     file = config.toml(), str(config.path.absolute())
-    # Any number of times: losing a node is not the part's fault, and its replies are kept.
+    # Retry any number of times: losing a node is not the part's fault, and its replies are kept.
     answer_part = ray.remote(num_cpus=1, max_retries=-1)(_part)
 
     async def work(store: Store) -> Amount:
@@ -120,13 +120,13 @@ def _gather(parts: Path, store: Store) -> None:
 def _part(
     toml: str, path: str, number: int, of: int, folder: str, share: Budget, since: float, wait_s: float
 ) -> tuple[Amount, str]:
-    """Work on a part, on a node of the cluster; return the cost, and why it was stopped, if so."""
+    """Work on a part, on a node of the cluster; return the cost, and the reason if it was stopped."""
     config = parse_config(tomllib.loads(toml), Path(path))
     spending, earlier = Spending(Budget(), config.price_list()), Amount()
     prices = {}
     for endpoint in config.servers().values():
         prices[endpoint.identity, endpoint.model] = spending.price(endpoint)
-    # A killed worker spent some of the part's share, and left its replies.
+    # A killed worker may have spent some of the part's share and left replies.
     with closing(Store(folder)) as store:
         for _, record in records_of(store):
             if record is not None and record.time >= since:

@@ -47,7 +47,7 @@ _Several = Annotated[list[str], BeforeValidator(lambda given: [given] if isinsta
 
 
 class _Section(BaseModel):
-    # Strictly: a "5" in quotes is a mistake as often as a number.
+    # Be strict: a "5" in quotes is as often a mistake as a number.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -97,7 +97,7 @@ class RunConfig(_Section):
 
 
 def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
-    """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
+    """Return the form of a table with a dataclass's fields except its name; the class checks their values."""
     # Types, defaults and bounds come from the dataclass, so that file, Python and command line cannot differ.
     hints = get_type_hints(cls)
     form: dict[str, Any] = {}
@@ -134,9 +134,9 @@ class _Endpoints(BaseModel):
 
 
 def endpoint_of(name: str, table: dict[str, Any]) -> Endpoint:
-    """Return the endpoint that a table describes as ``[endpoints.NAME]`` of an experiment file would."""
+    """Return the endpoint of a table written like ``[endpoints.NAME]`` of an experiment file."""
     try:
-        form = _Endpoints(endpoints={name: table})  # type: ignore[dict-item]  # pydantic makes the table's form of it
+        form = _Endpoints(endpoints={name: table})  # type: ignore[dict-item]  # pydantic turns it into the table's form
     except ValidationError as error:
         raise _speak(error, None) from None
     return Endpoint(name=name, **form.endpoints[name].model_dump())
@@ -247,7 +247,7 @@ class AnswersConfig(_Section, OutcomeConfig):
 
     @property
     def directions(self) -> Directions:
-        """What the file says of the direction of metrics."""
+        """The directions of metrics that the file declares."""
         # Imported here, since loading a file does not need the readers of replies.
         from judgekit.answers.direction import Directions
 
@@ -279,7 +279,7 @@ class AnswersConfig(_Section, OutcomeConfig):
             if self.metrics.count(metric) > 1:
                 raise ValueError(f"metrics names {metric!r} twice")
         if self.reverse and self.as_given:
-            self.directions  # noqa: B018  # raises where one is named in both ways
+            self.directions  # noqa: B018  # raises if one is named both ways
         if self.samples > 1 and self.imported and not self.endpoint:
             raise ValueError(
                 "samples asks a model several times, but these answers are imported: number several answers to a"
@@ -413,7 +413,7 @@ def _without_none(value: Any) -> Any:
 
 
 def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price]]:
-    """Return the tables of endpoints and the prices of an experiment file, which need hold nothing else."""
+    """Return the tables of endpoints and the prices of an experiment file, which may hold nothing else."""
     with located(path):
         try:
             content = _content(path)
@@ -425,11 +425,11 @@ def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price
 
 
 def load(experiment: Config | str | Path, *, trusted: bool = False) -> Config:
-    """Read an experiment file; one that was read already is returned.
+    """Read an experiment file; return one that was already read as it is.
 
     Raises:
         ConfigError: it is no experiment, or what it would import, read from the environment and contact is not
-            confirmed (`judgekit.experiment.trust`); ``trusted`` says that it is.
+            confirmed (`judgekit.experiment.trust`); ``trusted`` confirms it.
     """
     if isinstance(experiment, Config):
         return experiment
@@ -490,7 +490,7 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
         yield
     except ConfigError as error:
         if error.path not in (None, path):
-            raise  # a file of its own, such as a prompt
+            raise  # it names its own file, such as a prompt
         raise ConfigError(error.reason, path, error.key or key) from None
     except UsageError as error:
         raise ConfigError(str(error), path, key) from None
@@ -588,7 +588,7 @@ def config_of(folder: Path) -> Config:
     """Return the experiment of a results folder.
 
     Raises:
-        ConfigError, DataError: it holds no results, or those of a version of judgekit with another experiment file.
+        ConfigError, DataError: it has no results, or a version of judgekit with another form of file wrote them.
     """
     content, path = _resolved(folder)
     try:

@@ -40,7 +40,7 @@ def open_results(source: Path) -> LoadedResults:
     """Return the content of an experiment file or a results folder."""
     if source.is_dir():
         return read_results(source)
-    # Nothing is asked, so the keys for a run may be missing.
+    # Nothing is sent, so keys may be missing.
     return LoadedResults(prepare(source, keys=False), {}, pd.DataFrame())
 
 
@@ -71,7 +71,7 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
         raise DataError(f"its {MANIFEST} cannot be read ({error}): run the experiment again", folder) from None
     named = config.files()
     for path in (*results, *named.values()):
-        file = Path(split_form(path)[1])  # without the form in front of it
+        file = Path(split_form(path)[1])  # without its form prefix
         if not file.exists():
             raise DataError("is missing: run the experiment again", file)
     others = {}
@@ -96,14 +96,14 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
 
 
 def draw(folder: Path, *, texts: bool = True, results: Results | None = None) -> Results:
-    """Write ``report.html`` of a results folder anew, and return what it shows."""
+    """Redraw ``report.html`` of a results folder, and return its content."""
     results = results or load(folder)
     write_html(results, folder / "report.html", backing_of(folder, texts))
     return results
 
 
 def _unchanged(table: Table, path: Path) -> pd.DataFrame | None:
-    """Return a table of a run; None if it is gone or was changed after the run, so that pages leave it out."""
+    """Return a table of a run; None if it is gone or has changed since, so that pages leave it out."""
     folder = path.parent
     if not path.exists():
         return None

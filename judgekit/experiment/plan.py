@@ -49,7 +49,7 @@ _SHOWN, _VARIANTS = 3.5, 4.7
 _WORTH_SAYING: Final = 0.01
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _GOOD: Final = (0.5, 0.7, 0.9)
-"""The shares of good ratings for which a plan tells what ratings of one run each can show."""
+"""The shares of good ratings to plan for if each rating is about one run."""
 _WIDTH: Final = 110
 _UNCUT: Final = 1_000_000
 _PRICED: Final = 20
@@ -63,9 +63,9 @@ _UNKNOWN: Final = exactly(math.nan)
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
     """Return how much the runs' lists of each query differ: 0 if all are equal, 1 if no two share a document."""
     gains = 1 / np.log2(np.arange(2, depth + 2))
-    # Two lists without a common document differ by all of their gains.
+    # Lists without a common document differ by the sum of their gains.
     most = 2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)
-    # A rank's gain is that of nDCG: a move from the first place weighs more than one at the end.
+    # Ranks have nDCG's gains: a change at the top weighs more than one at the end.
     found = []
     for query_id in query_ids:
         lists = [run.top(query_id, depth) for run in runs]
@@ -78,44 +78,45 @@ def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floa
 
 
 def smallest_r(questions: int, runs: int) -> tuple[float, float]:
-    """Return the pooled within-question correlation that four of five pilots show: of any runs, of variants of one."""
+    """Return the smallest pooled within-question r that 4 of 5 pilots show: for any runs, for variants of one."""
     reach = math.sqrt(questions * (runs - 1))
     return _SHOWN / reach, _VARIANTS / reach
 
 
 @dataclass(frozen=True)
 class PilotPlan:
-    """Which questions to pilot on, what they take, and what they can show.
+    """The questions of a pilot, their cost, and what they can show.
 
     Attributes:
         runs: the names of the runs.
-        depth: at which their lists are compared, that of the primary measure.
-        questions: how many there are; ``differ`` of them have different lists.
-        differ: see above.
-        asked: how many the results hold already.
-        drawn: how many the pilot has, those asked already with it.
-        sample: the table ``query_id, weight`` of the pilot, for ``[data] sample``: those asked already with it, each of
-            weight 1; the others of 1 / the probability with which they are drawn.
+        depth: the depth at which their lists are compared: that of the primary measure.
+        questions: the number of questions.
+        differ: the number of questions with different lists.
+        asked: the number of questions that the results already hold.
+        drawn: the number of questions in the pilot, including those already asked.
+        sample: the pilot's table ``query_id, weight``, for ``[data] sample``. Questions already asked have weight 1,
+            the others 1 / their probability of being drawn.
         costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
-            people, ``references`` to write, about how many ``tokens``, replies included, and about how much ``money``,
-            most likely from ``money_low`` to ``money_high``; NaN is unknown.
-        power: what the pilot shows, and what a choice takes, if runs that are equally good answer 10, 20 or 40 % of the
-            questions differently (``differ``): the smallest ``r``, that of ``variants`` of one retriever, and the
-            smallest ``lead`` in points with which the best run is shown; how many questions bound the loss of any of
-            some equally good runs by the margin (``bound``); after how many questions at hand `judgekit choose` ends if
-            one run leads by ten points (``ahead``), and the share of them that it ``saves`` then. Where each rating is
-            about one run, only the ``lead`` that is shown if a share of the ratings is ``good``. Empty with one run.
-        margin: of the experiment, in points.
-        currency: of all money.
-        more_answers: what several answers to each question are worth beside further questions; None where there is
-            nothing to choose between, and where nobody answers.
-        budget: as given.
-        coverage: how the questions lie beside those of a query log, if one is given.
-        file: where the sample was written.
-        own: the sample that the experiment names, if it does.
-        folder: that of the experiment file, to which its paths are relative.
-        trusted: the labeler whose labels stand in the place of answers; "" where there are answers.
-        notes: what looks wrong with the runs, or keeps the decision from comparing them, a sentence each.
+            people, ``references`` to write, and estimates of ``tokens``, replies included, and ``money``, most likely
+            from ``money_low`` to ``money_high``. NaN is unknown.
+        power: what the pilot shows and what a choice takes if equally good runs answer 10, 20 or 40 % of the questions
+            differently (``differ``): the smallest ``r`` that is shown, for any runs and for ``variants`` of one
+            retriever; the smallest ``lead`` in points that shows the best run; the number of questions that bounds the
+            loss by the margin if several runs are equally good (``bound``); the number of available questions after
+            which `judgekit choose` ends if one run leads by ten points (``ahead``), and the share that this ``saves``.
+            If each rating is about one run: only the ``lead`` shown, by the share of ``good`` ratings. Empty with one
+            run.
+        margin: the experiment's margin, in points.
+        currency: the currency of all money.
+        more_answers: the worth of several answers to each question, compared with further questions; None if there is
+            nothing to choose between or nobody answers.
+        budget: the given budget.
+        coverage: how the questions compare with a query log, if one is given.
+        file: the file of the written sample.
+        own: the sample that the experiment names, if any.
+        folder: the experiment file's folder, to which its paths are relative.
+        trusted: the labeler whose labels replace answers; "" if there are answers.
+        notes: a sentence for each problem with the runs, or reason why the decision cannot compare them.
     """
 
     runs: tuple[str, ...]
@@ -142,7 +143,7 @@ class PilotPlan:
         """Write the sample as CSV, in place of an earlier one, and return the plan with that file.
 
         Raises:
-            UsageError: there is another file, or the experiment's own sample with questions that are not in this one.
+            UsageError: the path holds another file, or the experiment's own sample with questions that this one lacks.
         """
         path = Path(path)
         if path.suffix != ".csv":
@@ -153,13 +154,13 @@ class PilotPlan:
         return replace(self, file=path)
 
     def _check_replaced(self, path: Path) -> None:
-        """Refuse to replace what is no sample, and a sample whose questions the experiment asks."""
+        """Refuse to replace other files, or the experiment's own sample if this one lacks some of its questions."""
         if not (path.is_file() and path.read_bytes().startswith(",".join(SAMPLE.columns).encode())):
             raise UsageError(f"{path} exists and is not a sample: choose another --out")
-        # Another sample was perhaps a try; the experiment's own may be answered already.
+        # Other samples may be drafts, but the experiment's own may already have answers.
         if self.own is None or not path.samefile(self.own):
             return
-        before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])  # no input: it is written again
+        before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])  # not an input: it is rewritten
         lost = before.difference(self.sample["query_id"])
         if lost:
             raise UsageError(
@@ -175,11 +176,11 @@ class PilotPlan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Everything that is said of the questions, and of what they can show."""
+        """All claims about the questions and what they can show."""
         return tuple(self._claims())
 
     def _claims(self) -> Iterator[Claim]:
-        """Yield what is said, in the order of its lines."""
+        """Yield the claims in the order of their lines."""
         size = f"{self.questions:,} questions"
         if len(self.runs) > 1:
             lists = f"differ on {self.differ:,} of {size} at depth {self.depth} ({len(self.runs)} runs)."
@@ -204,13 +205,13 @@ class PilotPlan:
             yield Claim("beware", note, line="Beware")
 
     def _about(self) -> Iterator[str]:
-        """Yield the claims as lines, and the clusters of a query log before what speaks against the runs."""
+        """Yield the claims as lines, with a query log's clusters before the warnings about the runs."""
         clusters = list(self.coverage.lines()) if self.coverage is not None else []
         for claim in self.claims:
             if claim.kind == "beware":
                 yield from clusters
                 clusters = []
-            # A path is copied: it is never cut.
+            # Never wrap a path: users copy it.
             width = _UNCUT if claim.kind in ("lists differ", "pilot", "outcome", "other questions") else _WIDTH
             yield wrapped([(claim.line, claim.sentence)], width)
         yield from clusters
@@ -407,8 +408,8 @@ class _Lists:
     """The questions of an experiment, and how much the runs' lists for each differ.
 
     Attributes:
-        rows: the queries of each question, by the first of them.
-        distance: how much each question's lists differ, by the mean of its queries; 1 with one run.
+        rows: the queries of each question, by the question's id.
+        distance: how much each question's lists differ, as the mean over its queries; 1 with one run.
         depth: the depth at which they are compared.
         runs: number of runs.
         asked: the questions that an earlier run asked.
@@ -451,7 +452,7 @@ class _Lists:
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
-        """The places of the questions to draw from: their lists differ, and they were not asked."""
+        """The positions of the questions to draw from: not asked yet, and with different lists."""
         return np.flatnonzero((self.distance > 0) & ~np.isin(self.ids, list(self.asked)))
 
     @property
@@ -461,8 +462,8 @@ class _Lists:
 
     def drawn(self, n: int, seed: int) -> pd.DataFrame:
         """Return the sample: n questions drawn with probabilities by the squared difference of their lists."""
-        # Questions asked before have weight 1, and the others are drawn from the rest, so that weighted sums stay
-        # unbiased however the first were chosen.
+        # Questions asked before have weight 1, and new ones are drawn from the rest: weighted sums stay unbiased
+        # however the earlier ones were chosen.
         weights = dict.fromkeys(self.asked, 1.0)
         ids = self.ids
         probability, at = systematic(self.distance[self.places] ** 2, n, np.random.default_rng(seed))

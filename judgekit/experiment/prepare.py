@@ -1,4 +1,4 @@
-"""Reads, checks and fixes everything of an experiment before anything is sent, so that mistakes show here."""
+"""Reads, checks and fixes all parts of an experiment before anything is sent, so that mistakes show early."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer (or the imported answers) and the answer metrics, by the name of the stage; the decision
-            is about the first. Empty if all quality comes from ratings.
-        measures: the measures; those without a cutoff at every answer depth.
-        ratings: ratings by people or other tools, a quality table, or None.
+        answering: the answerer (or the imported answers) and the answer metrics, by stage; the decision is about the
+            first. Empty if all quality comes from ratings.
+        measures: the measures. Those without a cutoff are taken at every answer depth.
+        ratings: a quality table of ratings by people or other tools, or None.
         outcome: what the decision is about.
-        questions: the id of each query's question, by query id; the same for queries that ask the same.
-        repeats: how many queries and questions there are.
-        groups, kinds: the group and the kind of each query, if the experiment names columns for them, or None.
-        weights: how many questions each query stands for in a mean, if the experiment takes a sample, or None.
-        tests: the result of each judge's test, by labeling, if the experiment names its card.
+        questions: the id of each query's question, by query id; queries that ask the same question share one.
+        repeats: the numbers of queries and questions.
+        groups, kinds: the group and the kind of each query; None unless the experiment names a column for them.
+        weights: the number of questions that each query stands for in a mean; None unless the experiment has a sample.
+        tests: the result of each judge's test, by labeling, if the experiment names the judge's card.
     """
 
     config: Config
@@ -78,7 +78,7 @@ class Prepared:
 
     @property
     def units(self) -> Mapping[str, str] | None:
-        """The unit of each query, by name: queries of one question or group share one; None if each stands alone."""
+        """The name of each query's unit, shared within a question or group; None if every query stands alone."""
         if self.groups is None and not self.repeats.any:
             return None
         return joined(self.questions, self.groups or {})
@@ -113,7 +113,7 @@ class Prepared:
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Every endpoint that may be asked, by labelers, for answers or to rate them."""
+        """Every endpoint that may label, answer or rate."""
         endpoints: list[Endpoint] = []
         for labeler in self.labelers.values():
             endpoints += labeler.needs.asked
@@ -131,13 +131,13 @@ def prepare(
 
     Args:
         experiment: the experiment file, or what `load` returned.
-        keys: whether the keys and functions of endpoints have to be there.
-        referenced: whether questions need the reference answers that the outcome's metric compares with.
-        cache: where the index of a large collection lies.
+        keys: whether to require the keys and functions of endpoints.
+        referenced: whether to require the reference answers that the outcome's metric compares with.
+        cache: the place for the index of a large collection.
     """
     config = load(experiment)
     collection = config.collection(cache)
-    # Ratings may be about questions that a sample leaves out; about others they are a mistake.
+    # Ratings may cover questions that a sample leaves out, but no unknown ones.
     everything = collection.queries
     weights = _taken(config, everything)
     if len(weights) < len(everything):
@@ -146,20 +146,20 @@ def prepare(
     if rated is not None:
         collection = replace(collection, notes=(*collection.notes, *rated.notes))
     ratings = None if rated is None else rated.table
-    # Labelers before the outcome: existing labels may be what stands in the place of answers.
+    # Build the labelers before the outcome: existing labels may replace answers.
     labelers, resources = labelers_of(config, collection.docs)
     collection = replace(collection, notes=(*collection.notes, *misplaced_by(labelers, collection)))
     existing = trusted(labelers)
     config = _with_metrics(config, collection.queries, existing, rated=ratings is not None)
     outcomes = _Outcomes(config, QUALITY.empty() if ratings is None else ratings, existing)
-    outcomes.check(config.answers.declared.outcome)  # before anything is built: a misspelt one would ask for an LLM
+    outcomes.check(config.answers.declared.outcome)  # before building: a misspelt outcome would demand an LLM
     with located(config.path, "answers"):
         answering = _answering(config, resources, collection)
     measures = _measures(config, collection)
     config = outcomes.fixed(measures, [*answering.values()])
     first = next(iter(answering.values()), None)
     why = incomparable(collection.runs, Measure(str(config.analysis.primary)))
-    if why and config.analysis.use == CHOOSE_RUNS:  # said before anything is paid for
+    if why and config.analysis.use == CHOOSE_RUNS:  # warn before anything is paid for
         collection = replace(collection, notes=(*collection.notes, f"No decision will compare these runs. {why}"))
     questions: Mapping[str, str] = dict(zip(collection.queries, collection.queries, strict=True))
     if config.analysis.groups != PARTED:
@@ -196,7 +196,7 @@ def prepare(
 
 
 def _measures(config: Config, collection: Collection) -> list[Measure]:
-    """Return the measures; those without a cutoff at every answer depth."""
+    """Return the measures; those without a cutoff are taken at every answer depth."""
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)
@@ -208,7 +208,7 @@ def _measures(config: Config, collection: Collection) -> list[Measure]:
 
 
 def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> dict[str, str] | None:
-    """Return what the column of the queries that a key names says of each; None without the key."""
+    """Return each query's value in the column that a key names; None without the key."""
     column: str | None = getattr(config.analysis, key)
     if column is None or (key == "groups" and column == PARTED):
         return None
@@ -219,7 +219,7 @@ def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> d
 
 
 def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> NotedTable | None:
-    """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
+    """Return the ratings in rating files and in columns of imported answers."""
     answers = config.answers
     with located(config.path, "answers.ratings"):
         return read_ratings_of(
@@ -234,13 +234,13 @@ def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> 
 
 
 def _imported(config: Config) -> list[tuple[Path, str | None]]:
-    """Return the files of imported answers, each with the run that is the same file."""
+    """Return each file of imported answers, with the name of the run if the same file is a run."""
     of_run = {config.resolve(run.file): name for name, run in config.runs.items()}
     return [(path, of_run.get(path)) for path in map(config.resolve, config.answers.imported)]
 
 
 def _with_metrics(config: Config, queries: Queries, existing: Sequence[str], *, rated: bool) -> Config:
-    """Leave out metrics where the outcome is existing labels, and the default ones where they could rate nothing."""
+    """Drop all metrics if existing labels are the outcome, and the default metrics if they could rate nothing."""
     answers = config.answers
     wanted = "metrics" in answers.model_fields_set or any(query.answers for query in queries.values())
     if answers.declared.outcome in existing or (rated and not wanted):
@@ -249,27 +249,27 @@ def _with_metrics(config: Config, queries: Queries, existing: Sequence[str], *, 
 
 
 def trusted(labelers: Mapping[str, Labeler]) -> list[str]:
-    """Return the labelers whose labels exist: without answers, the order of runs under them can be the outcome."""
+    """Return the labelers with existing labels: without answers, their order of the runs can be the outcome."""
     return [name for name, labeler in labelers.items() if labeler.needs.existing]
 
 
 def _sourced(config: Config, answering: Answering | None, existing: Sequence[str]) -> SourcedOutcome:
-    """Return the outcome with where it comes from."""
+    """Return the outcome and its source."""
     answers, declared = config.answers, SourcedOutcome(**asdict(config.answers.declared))
     name = str(declared.outcome)
     if name in existing:
         return replace(declared, outcome=str(config.analysis.primary), source="trusted")
     if answering is None or name not in answers.metrics:
-        # Ratings are people's where their names do not say otherwise.
+        # Assume that people rated, unless the name says otherwise.
         if name.endswith(BY_AN_LLM):
             return replace(declared, source="llm")
         return replace(declared, source="" if name.endswith(BY_CODE) else "people")
     metric = answering.metrics[answers.metrics.index(name)]
-    # Scales are those of ratings: a metric gives values from 0 to 1.
+    # Only ratings have a scale: metrics give values from 0 to 1.
     declared = replace(declared, outcome=metric.name, scale=None)
     if metric.endpoint is None:
         return replace(declared, source="references" if metric.needs_references else "")
-    # An LLM that sees the passages and no reference says what answers rest on. Nuggets are a reference of their own.
+    # An LLM that sees the passages but no reference rates groundedness. Nuggets count as a reference.
     source: Source = "grounded" if metric.needs_docs and not metric.needs_references else "llm"
     return replace(declared, source=source, rater=metric.endpoint.model)
 
@@ -280,7 +280,7 @@ def primary_answers(prepared: Prepared, quality: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_access(endpoints: Iterable[Endpoint]) -> None:
-    """Refuse endpoints whose key or function is not there."""
+    """Refuse endpoints whose key or function is missing."""
     for endpoint in set(endpoints):
         Secret.of(endpoint)
         if endpoint.application:
@@ -288,7 +288,7 @@ def check_access(endpoints: Iterable[Endpoint]) -> None:
 
 
 def _taken(config: Config, queries: Queries) -> dict[str, float]:
-    """Return the queries that an experiment takes, in their order, with the weight of each in a mean."""
+    """Return the weight in a mean of each query that an experiment uses, in the order of the queries."""
     weights = dict.fromkeys(queries, 1.0)
     if config.data.sample is not None:
         path = config.resolve(config.data.sample)
@@ -307,7 +307,7 @@ def _taken(config: Config, queries: Queries) -> dict[str, float]:
 
 
 def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
-    """Build the labelers, by name, and return what they were built from, too."""
+    """Return the labelers by name, and the context that they were built from."""
     resources = Context(config.servers(), config.path.parent, config.data.fields, docs)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
@@ -315,7 +315,7 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
             labeler = build(entry.spec, resources)
         name = entry.name or str(labeler.spec)
         for other in labelers:
-            # Disks may ignore case, and the labels of each lie in a file of its name.
+            # Label files are named after labelers, and file systems may ignore case.
             if slug(other).casefold() == slug(name).casefold():
                 reason = f"two labelers are named {other!r} and {name!r}: rename one of them"
                 raise ConfigError(reason, config.path, "labelers")
@@ -324,7 +324,7 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
 
 
 def tests_of(config: Config, labelers: Mapping[str, Labeler]) -> dict[str, str]:
-    """Return by labeling what a test of the judge showed, of those whose card the experiment names."""
+    """Return the result of each judge's test, by labeling, if the experiment names the judge's card."""
     tests: dict[str, str] = {}
     for position, (entry, name) in enumerate(zip(config.labelers, labelers, strict=True)):
         if entry.card is None:
@@ -338,7 +338,7 @@ def tests_of(config: Config, labelers: Mapping[str, Labeler]) -> dict[str, str]:
 
 
 def _answering(config: Config, resources: Context, collection: Collection) -> dict[str, Answering]:
-    """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with."""
+    """Build one answerer per imported model and endpoint; none without a metric to rate the answers."""
     answers = config.answers
     if not answers.metrics:
         return {}
@@ -378,7 +378,7 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
 
 @dataclass(frozen=True)
 class _Outcomes:
-    """What the outcome may be: a metric of answers, a rating, or the order of the runs under existing labels."""
+    """The possible outcomes: a metric of answers, a rating, or the order of the runs under existing labels."""
 
     config: Config
     ratings: pd.DataFrame
@@ -386,11 +386,11 @@ class _Outcomes:
 
     @property
     def rated(self) -> list[str]:
-        """What was rated."""
+        """The names of the ratings."""
         return sorted(set(self.ratings["metric"]))
 
     def check(self, outcome: str | None) -> None:
-        """Refuse an outcome that nothing gives."""
+        """Refuse an unknown outcome."""
         known = [*self.config.answers.metrics, *self.rated, *self.existing]
         if outcome is not None and outcome not in known:
             with located(self.config.path, "answers.outcome"):
@@ -398,7 +398,7 @@ class _Outcomes:
                 raise UsageError(not_among("outcome", outcome, known, note=note))
 
     def fixed(self, measures: Sequence[Measure], answering: Sequence[Answering]) -> Config:
-        """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
+        """Fix the decision's cell in advance; by default the first measure and metric, at the deepest cutoff."""
         config, answers = self.config, self.config.answers
         self._check_ratings([way.model for way in answering])
         outcome = answers.declared.outcome or [*self.rated, *answers.metrics][0]
@@ -420,7 +420,7 @@ class _Outcomes:
         return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
 
     def _check_directions(self, outcome: str) -> None:
-        """Refuse an outcome of which it is not known whether high or low values are the good ones."""
+        """Refuse an outcome if it is unknown whether high or low values are good."""
         answers = self.config.answers
         with located(self.config.path, "answers"):
             answers.directions.check([*self.rated, *answers.metrics])
@@ -431,7 +431,7 @@ class _Outcomes:
                 )
 
     def _check_ratings(self, models: Sequence[str]) -> None:
-        """Refuse ratings that say nothing, or what the experiment computes itself."""
+        """Refuse empty ratings, and ratings that the experiment computes itself."""
         answers = self.config.answers
         own = set(self.ratings["metric"][self.ratings["model"].isin(models)])
         with located(self.config.path, "answers.ratings"):
@@ -444,14 +444,14 @@ class _Outcomes:
     def _answered(
         self, outcome: str, measures: Sequence[Measure], answering: Sequence[Answering]
     ) -> tuple[list[int], set[str]]:
-        """Return from how many documents, and for which runs, the outcome is known."""
+        """Return the numbers of documents and the runs for which the outcome is known."""
         answers, runs = self.config.answers, set(self.config.runs)
         if outcome in self.existing:
             return sorted({measure.cutoff for measure in measures if measure.cutoff is not None}), runs
         if outcome not in answers.metrics:
             rows = self.ratings[self.ratings["metric"] == outcome]
             return sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
-        # An application may have answered for some of the runs only.
+        # An application may have answered for only some of the runs.
         imported = answering[0].answerer
         if isinstance(imported, Imported):
             places = chain.from_iterable(imported.given.values())
@@ -460,7 +460,7 @@ class _Outcomes:
 
 
 def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int], outcome: str) -> str:
-    """Return the measure that the decision is about; without one in the file the first, at the deepest cutoff."""
+    """Return the measure that the decision is about; by default the first, at the deepest cutoff."""
     names = [str(measure) for measure in measures]
     if config.analysis.primary is None:
         primary = names[0]
@@ -472,7 +472,7 @@ def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int],
         primary = str(measure)
         counted = str(of_evidence(measure))
         if primary not in names and counted in names:
-            primary = counted  # as the measures, where documents are cut differently
+            primary = counted  # like the measures, if runs cut documents differently
     cutoff = Measure(primary).cutoff
     if primary not in names and cutoff not in (None, *depths) and outcome in config.answers.metrics:
         same = [str(measure) for measure in measures if measure.at(None) == Measure(primary).at(None)]

@@ -1,4 +1,4 @@
-"""Do one's own questions look like those of the users: their length and words, and the clusters they lie in."""
+"""Compares your questions with those of users: their lengths, their words and their clusters."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CERTAIN: Final = 0.05 / 2
 _EFFECT: Final = 0.1
 _COMPARED: Final = 5000
 _LEAST: Final = 20
-"""Questions on each side, at least."""
+"""The smallest number of questions on each side."""
 _MOST_CLUSTERS: Final = 12
 _PER_CLUSTER: Final = 15
-"""Questions of the log for each cluster that is tried."""
+"""The number of log questions needed per cluster."""
 _EXPECTED: Final = 3.0
-"""A cluster is lacking if none of one's questions lie in it where so many would: by chance in 1 of 20 cases."""
+"""A cluster is lacking if it has none of your questions but this many are expected: 1 in 20 by chance."""
 _NEAREST: Final = 5
 _WORDS: Final = 4
 
@@ -37,9 +37,9 @@ class Cluster:
     """A cluster of the users' questions.
 
     Attributes:
-        words: those that tell it best.
-        users, own: shares of the users' questions and of one's own that lie in it.
-        lacking: whether one's own lack it.
+        words: its most characteristic words.
+        users, own: the shares of the users' questions and of your own in it.
+        lacking: whether your questions lack it.
         nearest: the users' questions nearest to its centre.
     """
 
@@ -52,12 +52,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class LogCoverage:
-    """How questions lie beside those of a query log.
+    """How questions compare with a query log.
 
     Attributes:
-        warning: in what they differ, "" for nothing.
-        clusters: of the users' questions, the largest first; empty where there are none, None without scikit-learn.
-        silhouette: of the clusters, from -1 to 1; near 0 they run into each other.
+        warning: how they differ; "" if they do not.
+        clusters: of the users' questions, largest first; empty if there are none, None without scikit-learn.
+        silhouette: of the clusters, from -1 to 1; near 0 they overlap.
     """
 
     warning: str = ""
@@ -65,7 +65,7 @@ class LogCoverage:
     silhouette: float = float("nan")
 
     def lines(self) -> Iterator[str]:
-        """Yield what `judgekit plan` prints of the clusters."""
+        """Yield the lines on clusters that `judgekit plan` prints."""
         if self.clusters is None:
             yield "Users     Install judgekit with the extra `clusters` (scikit-learn) to see which topics you lack."
         if not self.clusters:
@@ -84,11 +84,11 @@ class LogCoverage:
 
 
 def compared(questions: Sequence[str], query_log: str | Path) -> LogCoverage:
-    """Compare questions with a query log: a file of queries, or of one a line (``.txt``).
+    """Compare questions with a query log: a file of queries, or a text file with one per line (``.txt``).
 
     Raises:
         DataError: the log cannot be read.
-        UsageError: there are fewer than 20 questions on one of the sides.
+        UsageError: either side has fewer than 20 questions.
     """
     log = read_log(query_log)
     warning = unlike(questions, log)
@@ -101,9 +101,9 @@ def compared(questions: Sequence[str], query_log: str | Path) -> LogCoverage:
 
 @one_thread
 def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tuple[tuple[Cluster, ...], float]:
-    """Return the clusters of a log, with the share of the questions that lie in each, and their silhouette.
+    """Return the clusters of a log, with the share of the questions in each, and their silhouette.
 
-    TF-IDF of words and k-means; the number of clusters, from 2 to 12, is the one with the largest silhouette.
+    Runs k-means on TF-IDF of words; takes the number of clusters, from 2 to 12, with the largest silhouette.
 
     Raises:
         ImportError: scikit-learn is not installed.
@@ -112,21 +112,21 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
     from sklearn.metrics import silhouette_score
 
-    # A log may have millions of lines, and some thousands of them show the same topics.
+    # A log may have millions of lines; a few thousand show the same topics.
     users = _sample(log, seed)
 
     def topical(text: str) -> list[str]:
-        """Return the words that tell topics: "what" and "was" tell the form of a question."""
+        """Return the words that show the topic: "what" and "was" only show the form of a question."""
         return [word for word in words_of(text) if word not in ENGLISH_STOP_WORDS]
 
     vectorizer = TfidfVectorizer(analyzer=topical, min_df=2, max_df=0.5)
     try:
         theirs = vectorizer.fit_transform(users)
-    except ValueError:  # no word stands in two questions and not in most of them
+    except ValueError:  # every word is in only one question or in most
         return (), float("nan")
-    # Nobody knows how many topics users have: the number that separates best is taken, and its silhouette is told.
+    # The number of topics is unknown: take the one that separates best, and report its silhouette.
     best, silhouette = None, -1.0
-    # More clusters than different questions cannot be told apart.
+    # There cannot be more clusters than different questions.
     different = len({tuple(sorted(topical(text))) for text in users})
     for count in range(2, min(_MOST_CLUSTERS, len(users) // _PER_CLUSTER, different - 1) + 1):
         model = KMeans(count, n_init=3, random_state=seed).fit(theirs)
@@ -161,7 +161,7 @@ def words_of(text: str) -> list[str]:
 
 
 def read_log(path: str | Path) -> list[str]:
-    """Return the queries of a log: a file of queries, or of one a line (``.txt``)."""
+    """Return the queries of a log: a file of queries, or a text file with one per line (``.txt``)."""
     if Path(path).suffix == ".txt":
         text = read_bytes(Path(path), "a query log").decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()]
@@ -169,12 +169,12 @@ def read_log(path: str | Path) -> list[str]:
 
 
 def _sample(texts: Sequence[str], seed: int) -> list[str]:
-    """Return as many texts as are compared, in any order."""
+    """Return a random sample of the texts to compare, or all if they are few."""
     return [texts[place] for place in np.random.default_rng(seed).permutation(len(texts))[:_COMPARED]]
 
 
 class _Looks:
-    """How questions look: their words and their lengths."""
+    """The words and lengths of questions."""
 
     def __init__(self, questions: Sequence[str]) -> None:
         texts = [fold(text) for text in _sample(questions, 1)]
@@ -182,7 +182,7 @@ class _Looks:
         self.lengths = np.array([len(words) for words in self.words])
 
     def known(self, vocabulary: set[str], start: int = 0) -> npt.NDArray[np.float64]:
-        """Return the share of the words of each question, from one on, that a vocabulary holds."""
+        """Return the share of each question's words that a vocabulary holds, from the question ``start`` on."""
         shares = []
         for words in self.words[start:]:
             shares.append(sum(word in vocabulary for word in words) / max(len(words), 1))
@@ -190,10 +190,10 @@ class _Looks:
 
 
 def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
-    """Return a warning if questions do not look like those of a query log: their length or words; else ""."""
+    """Return a warning if questions differ from those of a query log in length or words; else ""."""
     from scipy.stats import mannwhitneyu
 
-    # Fewer differ from any log by chance alone, and a warning that cries wolf is not read.
+    # Fewer questions differ from any log by chance, and nobody reads a warning that cries wolf.
     if min(len(questions), len(log)) < _LEAST:
         raise UsageError(f"comparing a query log with the questions takes at least {_LEAST} of each")
     own, users = _Looks(questions), _Looks(log)
@@ -206,7 +206,7 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     if shifted(own.lengths, users.lengths):
         medians = np.median(own.lengths), np.median(users.lengths)
         differences.append("their median is {:.0f} words, the log's {:.0f}".format(*medians))
-    # The log's own other half says how many words are new in any questions: by itself a small share shows nothing.
+    # Compare with the log's other half, which has new words, too: a small share alone shows nothing.
     half = len(users.words) // 2
     vocabulary = set(chain.from_iterable(users.words[:half]))
     mine, theirs = own.known(vocabulary), users.known(vocabulary, half)

@@ -1,4 +1,4 @@
-"""From what the stages returned to what the report shows: needs, health, costs, facts, warnings."""
+"""Turns the results of the stages into the report's content: needs, health, costs, facts, warnings."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _REPLAYED = (
     "Replayed: the recorded replies of a small real model ({model}). Larger models may rank the labelings differently;"
     " times are those of the replay."
 )
-"""What the report says first, where judgekit answered itself."""
+"""The report's first sentence if judgekit replayed recorded replies."""
 _RECORDED = {
     "minilm-l6-reader": "MiniLM-L6, 22.7 M parameters, extractive",
     "SmolLM2-135M-Instruct-Q4_1": "SmolLM2-135M-Instruct, 4 bits, on llama-server",
 }
-"""What the models are whose replies are recorded, by their names."""
+"""Descriptions of the models with recorded replies, by name."""
 
 _SAMPLED = (
     "The questions are a sample. Weighted means of runs describe all questions that it was drawn from; labels,"
@@ -85,9 +85,9 @@ def costs(
     answering: Mapping[str, Answering] | None = None,
     depth: int | None = None,
 ) -> pd.DataFrame:
-    """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
+    """Return the standalone cost of each labeling, and of answering at a depth; NaN if unknown."""
     rows: list[dict[str, object]] = []
-    # The price of answering at the decision's depth: what other depths took buys nothing for it.
+    # Count only answers at the decision's depth: other depths add nothing to it.
     if answering and depth:
         stage, first = next(iter(answering.items()))
         amount = session.usage(stage_at_depth(stage, depth)).standalone
@@ -115,9 +115,9 @@ class Missing(NamedTuple):
     """What is missing from a labeling or from the answers of a run."""
 
     line: str
-    """With the counts by reason."""
+    """What is missing, with the counts by reason."""
     share: float
-    """Of what was asked for; 1 where nothing can be made of it."""
+    """The missing share of what was asked for; 1 if the rest is useless."""
 
 
 def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Iterator[Missing]:
@@ -127,7 +127,7 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Iterato
         if len(failed):
             share = len(failed) / len(_asked(labeling.table))
             yield Missing(f"labels of {name}: {_listed(failed)} (see labels/)", share)
-        # Each pair has a label of 0 then, and no status tells that the file is of another collection.
+        # Every label is then 0, and no status shows that the file belongs to another collection.
         if judges_nothing(labeling):
             yield Missing(f"labels of {name}: its file judges none of the pooled documents", 1.0)
     unit = ["query_id"]
@@ -145,7 +145,7 @@ def _failed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of what is there and of what failed."""
+    """Return the rows that succeeded or failed."""
     return rows[(rows["status"] == Status.OK.value) | ~rows["status"].isin(NO_FAILURE)]
 
 
@@ -155,7 +155,7 @@ def _listed(failed: pd.DataFrame) -> str:
 
 
 def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
-    # What no reply reported is unknown, and what some did not is a lower bound; neither is 0.
+    # Costs are unknown if no reply reported them, and a lower bound if only some did; neither is 0.
     cost = Cost(requests=amount.requests, wall_s=wall_s, unreported=amount.unreported, untimed=amount.untimed)
     if not amount.requests:
         return replace(cost, prompt_tokens=0, completion_tokens=0, money=0.0, request_seconds=amount.seconds)
@@ -172,7 +172,7 @@ def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
 
 
 def _spending(usage: Usage, people: bool = False) -> Bill:
-    """Wall time is that of this session; what people took and were paid is unknown."""
+    """Return the bill. Wall time covers this session only; people's time and pay are unknown."""
     standalone = _cost(usage.standalone)
     if people:
         standalone = replace(standalone, money=None, request_seconds=None)
@@ -212,7 +212,7 @@ def _together(names: Iterable[str]) -> str:
 
 
 def _kinship(needs: Needs, answering: Mapping[str, AnsweredBy]) -> str:
-    """Return what the LLMs of a labeling share with those of the answers; of several that answer, with which."""
+    """Return what a labeling's LLMs share with the answering LLM, and with which one if several answer."""
     shared = []
     for model, how in answering.items():
         kin = kinship(needs, how)
@@ -222,7 +222,7 @@ def _kinship(needs: Needs, answering: Mapping[str, AnsweredBy]) -> str:
 
 
 def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> int | None:
-    """Return how many relevant documents of an imported file no run retrieved; None for labels made here."""
+    """Count an imported file's relevant documents that no run retrieved; None for labels made here."""
     imported: Mapping[tuple[str, str], float | None] | None = getattr(labeler, "imported", None)
     if imported is None:
         return None
@@ -237,7 +237,7 @@ def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> in
 
 
 def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> pd.DataFrame:
-    """Return the mean scores of the runs; where the queries are a sample, with its weights."""
+    """Return the mean scores of the runs, weighted if the queries are a sample."""
     means = evaluation.means()
     if weights is None:
         return means
@@ -247,8 +247,8 @@ def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> 
 
 
 def _means(rows: pd.DataFrame, keys: list[str], weights: Mapping[str, float] | None) -> pd.Series:
-    """Return the (weighted) means of the values that there are, NaN without any."""
-    # Missing values have no weight: a question that lacks its label must not pull the mean to 0.
+    """Return the (weighted) means of the known values; NaN if there are none."""
+    # Give missing values no weight: a question without a label must not pull the mean to 0.
     weight = rows["value"].notna().astype("float64")
     if weights is not None:
         weight *= rows["query_id"].map(weights)
@@ -264,7 +264,7 @@ def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = N
         not_applicable=quality["status"] == Status.NOT_APPLICABLE.value,
     )
     for name in ("abstained", "seems_abstained"):
-        if name not in rows:  # of answers that were rated elsewhere nobody knows it
+        if name not in rows:  # unknown for answers rated elsewhere
             rows[name] = 0
     keys = ["run", "depth", "model", "metric", *modes]
     groups = rows.groupby(keys)
@@ -282,7 +282,7 @@ def _answers(stage: str, state: State) -> Answers:
     quality = state.quality[state.quality["model"] == answering.model]
     if answering.mode:
         quality = quality[quality["mode"] == answering.mode]
-    # Each answer has a row for each metric: one metric's rows count the answers.
+    # Each answer has a row per metric, so count the rows of one metric.
     single = quality[quality["metric"] == quality["metric"].max()]
     counts = dict.fromkeys((status.value for status in Status), 0) | single["status"].value_counts().to_dict()
     imported = isinstance(answering.answerer, Imported)
@@ -290,7 +290,7 @@ def _answers(stage: str, state: State) -> Answers:
         model=answering.model,
         prompt="imported",
         counts=counts,
-        spending=_spending(usage, people=imported and not ratings),  # what answering took elsewhere is not known
+        spending=_spending(usage, people=imported and not ratings),  # the cost of answering elsewhere is unknown
         mode=answering.mode,
     )
     if isinstance(answering.answerer, Imported):
@@ -312,7 +312,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     for mean in evaluation.summary:
         ties[mean.run] = max(ties[mean.run], mean.ties_across)
     runs = []
-    # An empty list and a short one are counted apart: the first scores 0, the second is answered from what is there.
+    # Count empty and short lists apart: an empty one scores 0, a short one is answered from what it has.
     for run in collection.runs:
         lengths = np.array([len(run.top(query_id)) for query_id in collection.queries])
         found = lengths > 0
@@ -341,7 +341,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
 
 
 def sections(state: State) -> Iterator[Section]:
-    """Yield the modes of answering beside each other, where there are several, with how labels follow their answers."""
+    """Yield a table of how well labels follow the answers of each mode, if there are several modes."""
     rows, cell = state.comparison.modes, state.cell
     if rows is None:
         return
@@ -364,7 +364,7 @@ def backing(
     scores: pd.DataFrame | None,
     replies: pd.DataFrame | None,
 ) -> Backing:
-    """Return what an experiment knows of each query."""
+    """Return an experiment's data on each query."""
     collection = prepared.collection
     lists = {}
     for run in collection.runs:
@@ -383,7 +383,7 @@ def backing(
 
 
 def _asks(labelers: Mapping[str, Labeler]) -> Iterator[tuple[str, Asks]]:
-    """Yield what each labeler that asks about one document at a time sends first."""
+    """Yield a function for the first request of each labeler that asks about one document at a time."""
     for name, labeler in labelers.items():
         if labeler.by_pair and labeler.needs.asked:
             yield name, partial(_first, labeler)
@@ -395,7 +395,7 @@ def _first(labeler: Labeler, query: Query, doc: Doc) -> bytes | None:
 
 
 def _title(path: Path) -> str:
-    """Return what tells experiments apart: the file's name, or its folder's where the file has the usual name."""
+    """Return a title from the file's name, or from its folder's if the file has the usual name."""
     if path.stem != "experiment":
         return path.stem
     return path.resolve().parent.name or path.stem
@@ -432,7 +432,7 @@ def summarise(state: State) -> Results:
 
 
 def _replayed(prepared: Prepared) -> str:
-    """Return whose recorded replies were replayed, or nothing."""
+    """Return a note that names the models whose recorded replies were replayed, or ""."""
     models = {endpoint.model for endpoint in prepared.endpoints if endpoint.base_url == RECORDED_URL}
     if not models:
         return ""
@@ -440,7 +440,7 @@ def _replayed(prepared: Prepared) -> str:
 
 
 def _warnings(state: State) -> tuple[str, ...]:
-    """Return what a reader has to know first, each once."""
+    """Return the warnings that a reader must see first, without repeats."""
     warnings = list(lacking(state.prepared.collection))
     for labeling in state.labelings.values():
         warnings += remarks(labeling)
@@ -449,7 +449,7 @@ def _warnings(state: State) -> tuple[str, ...]:
 
 
 def _notices(state: State) -> tuple[str, ...]:
-    """Return what happened on the way, and how labels were read."""
+    """Return notes on the session, on how labels were read, and on judge tests."""
     notices = []
     for note in dict.fromkeys(state.session.notes):
         if note not in state.session.doubts:

@@ -1,17 +1,16 @@
 """An experiment from top to bottom: read this file to know the whole program.
 
-    prepare    read the file, the data and the prompts; build the labelers; every mistake of the user ends it here
-    label      each labeler says of every pooled pair how relevant the document is
-    answer     the LLM answers every query from the top k of every run, and LLMs rate the answers
-    compare    every run is scored under every labeling: do the scores follow the quality of the answers?
-    report     tables, page, and everything needed to draw them again
+    prepare    read the file, the data and the prompts; build the labelers; stop at any mistake of the user
+    label      have each labeler grade the relevance of every pooled pair of query and document
+    answer     have the LLM answer every query from the top k of every run, and LLMs rate the answers
+    compare    score every run under every labeling: do the scores follow the quality of the answers?
+    report     write the tables, the page, and everything needed to draw them again
 
-What follows `prepare` are steps, and plug-ins put theirs between them. Labels and answers are written as soon as they
-are there. Whatever was paid for is in the store before anything is written, so a run that was stopped is finished by
-running it again.
+All but `prepare` are steps, and plug-ins add theirs in between. Labels and answers are written as soon as they exist.
+Paid replies are stored before anything is written, so running again finishes a run that was stopped.
 
-What the steps ask can be counted before they are walked, or answered into the store part by part: a plain run then
-finds every reply there. Parts share nothing but the store, so that any scheduler will do.
+The requests of all steps can be counted in advance, or answered into the store part by part: a plain run then finds
+every reply there. Parts share only the store, so any scheduler will do.
 """
 
 from __future__ import annotations
@@ -75,25 +74,25 @@ from judgekit.spec import slug
 
 @register.step()
 class LabelStep(Step):
-    """Each labeler labels the pool."""
+    """Labels the pool with each labeler."""
 
     name = "label"
 
     def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what each labeler asks."""
+        """Return the requests of each labeler."""
         labeled = partial(labelling.labels_asked, collection=prepared.collection)
         return {f"label {name}": partial(labeled, labeler) for name, labeler in prepared.labelers.items()}
 
     def files(self, prepared: Prepared) -> Iterable[str]:
-        """Return the files of all labelings, and the one with what their replies took."""
+        """Return the files of all labelings, and the file with the cost of their replies."""
         yield REPLIES_FILE
         for name in prepared.labelers:
             yield from (labels_file(name, ".qrels"), labels_file(name))
             yield str(missing_path(labels_file(name, ".qrels")))
 
     async def do(self, state: State) -> None:
-        """Label; those that ask nobody come first: what looks wrong with a file is said before anything is paid for."""
-        # In the file's order again at the end: tables and colours follow what the user wrote.
+        """Label the pool. Labelers without an LLM go first, to warn of suspect files before anything is paid for."""
+        # Restore the file's order at the end: tables and colours follow what the user wrote.
         labelers = state.prepared.labelers
         made: dict[str, Labeling] = {}
         for name, labeler in sorted(labelers.items(), key=lambda item: bool(item[1].needs.asked)):
@@ -112,18 +111,18 @@ class LabelStep(Step):
 
 
 def answers_file(prepared: Prepared) -> str:
-    """Return the name of the file with the answers, or with ratings alone."""
+    """Return the name of the file with the answers, or with the ratings if there are no answers."""
     return f"answers/{slug(prepared.config.answers.prompt) if prepared.answering else 'ratings'}.parquet"
 
 
 @register.step()
 class AnswerStep(Step):
-    """An LLM answers each query from the top k of each run, or imported answers are rated."""
+    """Has an LLM answer each query from the top k of each run, or rates imported answers."""
 
     name = "answer"
 
     def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what is asked for answers and for their ratings."""
+        """Return the requests for answers and their ratings."""
         answers = prepared.config.answers
         about = (prepared.collection, answers.depths, answers.closed_book)
         return {name: partial(answers_asked, one, *about) for name, one in prepared.answering.items()}
@@ -133,7 +132,7 @@ class AnswerStep(Step):
         return [answers_file(prepared)]
 
     async def do(self, state: State) -> None:
-        """Answer and rate; ratings that were made elsewhere stand below."""
+        """Answer and rate; append ratings from elsewhere."""
         prepared, answers = state.prepared, state.prepared.config.answers
         tables = []
         for stage, answering in prepared.answering.items():
@@ -155,9 +154,9 @@ class AnswerStep(Step):
 
 
 def _by_trusted(state: State) -> pd.DataFrame:
-    """Return what runs score under trusted labels, which stand in the place of answers, as a quality table."""
+    """Return the runs' scores under trusted labels, which replace answers, as a quality table."""
     prepared = state.prepared
-    # Runs are then rated as if their order under these labels were the quality of their answers.
+    # The order of the runs under these labels counts as the quality of their answers.
     trusted = state.labelings[prepared.trusted]
     table = outcome_of(scoring.score_pool(prepared.collection, [trusted], [prepared.primary]))
     return QUALITY.check(table.assign(answer="", status=Status.OK.value, reason=""))
@@ -165,7 +164,7 @@ def _by_trusted(state: State) -> pd.DataFrame:
 
 @register.step()
 class CompareStep(Step):
-    """Score the runs with the labelings, and compare the scores with the quality of the answers."""
+    """Scores the runs with the labelings, and compares the scores with the quality of the answers."""
 
     name = "compare"
 
@@ -179,7 +178,7 @@ class CompareStep(Step):
         ]
 
     async def do(self, state: State) -> None:
-        """Score, compare, and write the tables that there are."""
+        """Score, compare, write the tables, and remove outdated ones."""
         prepared, rules = state.prepared, state.prepared.config.rules()
         labelings = list(state.labelings.values())
         state.progress(Event("score", 0, None))
@@ -208,7 +207,7 @@ class CompareStep(Step):
                 write_table(table, state.folder / name)
 
     def section(self, state: State) -> Iterable[Section]:
-        """Return what the comparison shows beside its table."""
+        """Return the comparison's further sections of the report."""
         return shown.sections(state)
 
 
@@ -219,7 +218,7 @@ def _compared(state: State) -> Comparison:
     modes = modes_of(state.quality)
     if prepared.answering and len(modes) > 1:
         mode = next(iter(prepared.answering.values())).mode or modes[0]
-    # Labels that stand in the place of answers do not take part: they are the outcome.
+    # Leave out labels that replace answers: they are the outcome.
     scores = state.scores[state.scores["labeling"] != prepared.trusted]
     return compare(
         pd.concat([scores, scoring.control_scores(collection, str(primary))], ignore_index=True),
@@ -260,7 +259,7 @@ def _compared(state: State) -> Comparison:
 
 
 def _made(state: State) -> dict[str, dict[str, Any]]:
-    """Return how labels and answers came about, so that whoever compares the tables of the results knows it."""
+    """Return how labels and answers were made, for readers who compare the tables of the results."""
     prepared = state.prepared
     made = state.evaluation.made
     if not made:
@@ -268,7 +267,7 @@ def _made(state: State) -> dict[str, dict[str, Any]]:
     ways, depth = list(prepared.answering.values()), prepared.primary.cutoff
     answers = answers_made(ways, state.session, prepared.config.answers.depths)
     for model, answered in shown.answering(prepared).items():
-        # Ratings that stand beside answers name who answered, and no more is known.
+        # Ratings from elsewhere name the model that answered, and nothing else is known of it.
         asked = None if isinstance(answered.endpoint, str) else endpoint_record(answered.endpoint)
         answers.setdefault(model, {"model": model, "endpoint": asked, "prompt": answered.prompt, "costs": {}})
     pool = asdict(pool_size(prepared.collection, depth, prepared.questions))
@@ -276,14 +275,14 @@ def _made(state: State) -> dict[str, dict[str, Any]]:
 
 
 def _as_typed(path: Path) -> str:
-    """Return the path of a file as commands name it: short where the file lies below the working folder."""
+    """Return a path as a user would type it: relative if the file is below the working folder."""
     here = Path.cwd()
     full = path.resolve()
     return str(full.relative_to(here)) if full.is_relative_to(here) else str(path)
 
 
 def _unanswerable(state: State) -> frozenset[str]:
-    """Return the questions that nothing answers, given the gold documents of the labelings that exist already."""
+    """Return the unanswerable questions, given the gold documents of existing labelings."""
     prepared = state.prepared
     gold: set[str] | None = None
     for name, labeler in prepared.labelers.items():
@@ -294,7 +293,7 @@ def _unanswerable(state: State) -> frozenset[str]:
 
 
 def _graded(state: State) -> pd.DataFrame | None:
-    """Return people's grades of the answers that the decision is about, None without any."""
+    """Return people's grades of the answers that the decision is about; None if there are none."""
     prepared, file = state.prepared, state.prepared.config.answers.grades
     if file is None:
         return None
@@ -310,12 +309,12 @@ def _graded(state: State) -> pd.DataFrame | None:
 
 @register.step()
 class ReportStep(Step):
-    """Write what the steps found as tables, as a page, and as what both are drawn from again."""
+    """Writes the results as tables, as a page, and as the data to redraw both."""
 
     name = "report"
 
     def files(self, prepared: Prepared) -> Iterable[str]:
-        """Return the page, what it is drawn from, and the tables in it."""
+        """Return the page, the data behind it, and its tables."""
         return [
             "comparison.csv",
             "claims.csv",
@@ -327,7 +326,7 @@ class ReportStep(Step):
         ]
 
     async def do(self, state: State) -> None:
-        """Put everything together and draw it."""
+        """Gather the results and draw the report."""
         state.progress(Event("report", 0, None))
         results = shown.summarise(state)
         read = tuple((role, source.file, source.sha256) for role, source in state.inputs.items())
@@ -355,17 +354,17 @@ class ReportStep(Step):
 
 
 def steps() -> list[Step]:
-    """Return the steps of a run in order, those of plug-ins among them."""
+    """Return the steps of a run in order, including those of plug-ins."""
     return register.steps()
 
 
 def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
-    """Return what all steps ask, by stage."""
+    """Return the requests of all steps, by stage."""
     return {stage: units for step in steps() for stage, units in step.asks(prepared).items()}
 
 
 def check_parts(config: Config, of: int) -> None:
-    """Refuse more parts than a server may be asked at once; say where the file says so.
+    """Refuse more parts than an endpoint allows requests at once; name the key that sets the limit.
 
     Raises:
         ConfigError: an endpoint allows fewer requests at once.
@@ -377,12 +376,12 @@ def check_parts(config: Config, of: int) -> None:
 
 
 def result_files(prepared: Prepared) -> list[str]:
-    """Return the names of all files that a run may write into its folder, beside the manifest."""
+    """Return the names of all files that a run may write into its folder, except the manifest."""
     return ["resolved.toml", *(name for step in steps() for name in step.files(prepared))]
 
 
 def _check_kept(prepared: Prepared, files: ResultFiles) -> None:
-    """Refuse to replace the results of another experiment, or of questions that this one does not ask."""
+    """Refuse to replace results of another experiment, or of questions that this experiment does not ask."""
     folder = files.place
     if files.overwrite:
         return
@@ -390,7 +389,7 @@ def _check_kept(prepared: Prepared, files: ResultFiles) -> None:
     if other := of_another(folder, prepared.config):
         raise UsageError(f"{folder} holds results of another experiment ({other}): {how}")
     with suppress(OSError, pa.ArrowException):
-        before = pq.read_table(folder / "scores.parquet", columns=["query_id"])  # no input, so it may be replaced
+        before = pq.read_table(folder / "scores.parquet", columns=["query_id"])  # not an input: may be replaced
         more = sorted({*before["query_id"].to_pylist()} - {ALL} - {*prepared.collection.queries})
         if more:
             raise UsageError(
@@ -409,7 +408,7 @@ class RunResult(NotebookRepr):
         labelings: the labelings by name.
         quality, scores: the quality table, and the score table with values per query and means.
         comparison: the comparison, with its table and its decision.
-        missing: a line for everything that is missing; empty if all is there.
+        missing: a line for each missing part; empty if nothing is missing.
         incomplete: whether more is missing than the experiment's ``accept_missing`` allows.
     """
 
@@ -453,7 +452,7 @@ def run(
             are never replaced.
         trust: whether you trust the code, keys and servers that the file names; otherwise confirm them with `judgekit
             trust`.
-        asking: the budget, where replies are kept, and who hears of progress.
+        asking: the budget, the store of replies, and the receiver of progress.
 
     Returns:
         The labelings, qualities and scores, their comparison with its decision, and a line for each missing part.
@@ -470,7 +469,7 @@ def run(
         tuple(names),
         command="run",
         roles=prepared.config.files(),
-        # The report tells of this session's requests, and `judgekit report` writes it again.
+        # The report covers this session's requests, and `judgekit report` rewrites it.
         loose=tuple(name for name in names if name.startswith(("report.", "queries"))),
         overwrite=overwrite,
         refuse=partial(_check_kept, prepared),
@@ -483,7 +482,7 @@ def run(
 
 
 async def _walked(state: State) -> RunResult:
-    """Walk the steps, and return what came of them."""
+    """Do the steps, and return their results."""
     files, prepared = state.files, state.prepared
     for line in state.warnings:
         state.progress(Event("inputs", len(state.inputs), len(state.inputs), note=line))

@@ -32,10 +32,10 @@ class Servers:
 
 
 def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
-    """Return the endpoints that ``--endpoint`` names, the one that it names with other values of some settings.
+    """Return the endpoints that ``--endpoint`` names; changed settings apply to exactly one endpoint.
 
     Raises:
-        ConfigError, UsageError: there is no such file or name, or a setting is not one.
+        ConfigError, UsageError: the file, the name or a setting does not exist.
     """
     if given.startswith("recorded:"):
         raise UsageError(
@@ -44,7 +44,7 @@ def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
         )
     if re.match(r"https?://", given):
         return Servers({"default": endpoint_of("default", {"base_url": given, **changes})}, {})
-    # A bare name is looked up in the experiment here, as most commands are run beside it.
+    # Look up a bare name in the experiment of this folder, where most commands are run.
     in_file = _FILE.fullmatch(given) or (_FILE.fullmatch(f"{_HERE}:{given}") if _NAME.fullmatch(given) else None)
     if in_file is None:
         spec = parse(given, _FORM)

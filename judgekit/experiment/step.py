@@ -1,4 +1,4 @@
-"""A step of a run, and what the steps know of each other."""
+"""The base of a run's steps, and the state that they share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MIXED: Final = (
 
 @dataclass
 class State:
-    """A run under way: what it starts with, and what each finished step made.
+    """A run in progress: its inputs, and the results of each finished step.
 
     Attributes:
         prepared: the experiment, read and checked.
@@ -50,7 +50,7 @@ class State:
         results: what the report shows; set by ``report``.
     """
 
-    # What is there from the start; all below is made by steps, and asking for it too early is an AttributeError.
+    # These exist from the start. Steps set the rest; reading it too early is an AttributeError.
     prepared: Prepared
     files: ResultFiles
     session: Session
@@ -84,20 +84,20 @@ class State:
 
     @property
     def mix(self) -> str:
-        """Why mixed models under one name rule out a decision; "" if there is no mix, or it is accepted."""
-        # A server that changes its model under one name in the middle of a run makes two outcomes of one.
+        """Why mixed models under one name rule out a decision; "" if models are not mixed or mixing is accepted."""
+        # A server that swaps the model behind a name during a run splits one outcome into two.
         mixed = self.session.mixed()
         if self.prepared.config.analysis.accept_mixed_models or not mixed:
             return ""
         return f"{'; '.join(mixed)}. {_MIXED}"
 
     def answered(self) -> pd.DataFrame:
-        """Return the quality that the decision is about, of every run and mode."""
+        """Return the quality that the decision is about, for every run and mode."""
         cell, rows = self.cell, self.quality
         return rows[(rows["model"] == cell.model) & (rows["metric"] == cell.metric) & (rows["depth"] == cell.depth)]
 
     def first_mode(self) -> pd.DataFrame:
-        """Return the quality that the decision is about, of every run and of the first mode alone."""
+        """Return the quality that the decision is about, for every run in the first mode only."""
         from judgekit.analysis.modes import of_mode
 
         return of_mode(self.answered())
@@ -116,7 +116,7 @@ class State:
 
 
 class Step:
-    """Base of all steps: a name and four methods, of which a step overrides those that it needs.
+    """The base of all steps: a name and four methods. Override the ones that you need.
 
     Add your own class with ``@judgekit.register.step(after="answer")``.
     """
@@ -124,19 +124,19 @@ class Step:
     name: ClassVar[str]
 
     def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what LLMs are asked, by stage: functions that yield programs and units.
+        """Return the requests to LLMs, by stage, as functions that yield programs and units.
 
-        Dry runs count it, parts ask their share of it, and batch files hold it.
+        Dry runs count them, parts send their share of them, and batch files hold them.
         """
         return {}
 
     def files(self, prepared: Prepared) -> Iterable[str]:
-        """Return the names of all files that the step may write into the folder of the results."""
+        """Return the names of all files that the step may write into the results folder."""
         return ()
 
     async def do(self, state: State) -> None:
         """Do the step: ask ``state.session``, write the files, fill in what the next steps need."""
 
     def section(self, state: State) -> Iterable[Section]:
-        """Return the sections of the report that are the step's."""
+        """Return the step's sections of the report."""
         return ()

@@ -1,11 +1,11 @@
-"""What an experiment file would import, read from the environment and contact, and what its user has confirmed of it.
+"""What an experiment file would import, read from the environment and contact, and what its user has confirmed.
 
-A file that somebody sent is data: a labeler of its own is code, a variable that it names may hold any secret, and an
-address is where passages and keys go. So nothing of this happens before the user has seen the list and confirmed it,
-once for each entry, as direnv and mise do.
+A file from somebody else can do harm: its labelers may be code, its variables may hold any secret, and its addresses
+receive passages and keys. So it does nothing until the user has seen the list and confirmed each entry once, as with
+direnv and mise.
 
-Nothing is to be confirmed of a server on this machine that gets no key, nor of an experiment that `judgekit init` wrote
-on this machine. Code of installed packages was confirmed by installing it.
+Servers on this machine that get no key need no confirmation, and neither do experiments that `judgekit init` wrote on
+this machine. Installing a package confirms its code.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from judgekit.errors import ConfigError
 from judgekit.wire.access import is_local, origin, variables_of
 
 VARIABLE: Final = "JUDGEKIT_TRUST"
-"""The variable that holds the hash of a list that is confirmed, as for CI."""
+"""The environment variable that confirms a list by its hash, for example in CI."""
 
 _FILE: Final = "trust.json"
 _CODE: Final = re.compile(r"\.py(?=:)")
 _BEGINS: Final = re.compile(r"[\s=,;|()'\":]")
-"""What may stand in front of a file's name inside of a spelling."""
+"""The characters that may precede a file's name in a spelling."""
 
 
 @dataclass(frozen=True, order=True)
@@ -40,8 +40,8 @@ class Entry:
     Attributes:
         does: ``import`` a file, ``read`` a variable, or ``contact`` a server.
         what: the file as the experiment names it, the variable, or the address.
-        whom: the SHA-256 of the file; the address to which the variable's value is sent; nothing of a server.
-        place: where the file lies, absolute; nothing else has one.
+        whom: the SHA-256 of the file, or the address that receives the variable's value; empty for a server.
+        place: the absolute path of the file; empty for all else.
     """
 
     does: Literal["import", "read", "contact"]
@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def kept(self) -> list[str]:
-        """What is kept of it once it is confirmed."""
+        """The fields to store when the user confirms the entry."""
         return [self.does, self.place or self.what, self.whom]
 
     def __str__(self) -> str:
@@ -63,9 +63,9 @@ class Entry:
 
 
 def listed(content: Mapping[str, Any], folder: Path) -> tuple[Entry, ...]:
-    """Return what an experiment would import, read and contact, by the content of its file; it does none of that."""
+    """Return what an experiment would import, read and contact, from its file's content, without doing any of it."""
     found: set[Entry] = set()
-    # Every text, wherever it stands: a metric or a carrier of one's own is code as much as a labeler is.
+    # Search every text: a user's own metric or carrier is code just as a labeler is.
     for text in _texts(content):
         for name in _code_files(text, folder):
             path = folder / os.path.expanduser(name)
@@ -88,7 +88,7 @@ def _of_endpoint(endpoint: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text of a file's content, keys included: what is code is told by its form, wherever it stands."""
+    """Yield every text in a file's content, keys included: code is recognised by its form, not by its place."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -101,8 +101,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _code_files(text: str, folder: Path) -> Iterator[str]:
-    """Yield the Python files that a text may name, in a spelling inside of another one, too."""
-    # Such a one has quotes around it, and a quote in its name is escaped: each reading that is a file counts.
+    """Yield the Python files that a text may name, also in nested spellings."""
+    # A nested spelling is quoted, and quotes in its file name are escaped: try each reading, and take every file.
     for match in _CODE.finditer(text):
         before = text[: match.end()]
         for start in (0, *(begin.end() for begin in _BEGINS.finditer(before))):
@@ -114,31 +114,31 @@ def _code_files(text: str, folder: Path) -> Iterator[str]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or holds what none may hold
+    except (OSError, ValueError):  # the name is too long or has an invalid character
         return False
 
 
 def hash_of(entries: Iterable[Entry]) -> str:
-    """Return the hash of a list, which is the same on every machine."""
-    # Without the place: a checkout of the same files in CI lies elsewhere than on a desk.
+    """Return a hash of a list that is the same on every machine."""
+    # Leave out the place: CI checks out the same files elsewhere than a developer does.
     lines = sorted({json.dumps([entry.does, entry.what, entry.whom]) for entry in entries})
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def check(content: Mapping[str, Any], path: Path, source: Path | None = None) -> None:
-    """Refuse an experiment file as long as something that it would do is not confirmed.
+    """Refuse an experiment file until the user has confirmed everything that it would do.
 
-    ``source`` is what the user gave, if that is not the file, but a results folder.
+    ``source`` is the results folder that the user gave in place of the file, if any.
 
     Raises:
-        ConfigError: something is not; the message names the command that shows and confirms it.
+        ConfigError: something is not confirmed; the message names the command that shows and confirms it.
     """
     entries = listed(content, path.parent)
     if not entries or os.environ.get(VARIABLE, "").strip() == hash_of(entries):
         return
     kept = _Kept.read()
     if str(path.resolve()) in kept.own:
-        # What is run from a file of the user's own is confirmed with it, for the results name the same things.
+        # Confirm the entries along with the user's own file, since its results folder will name the same ones.
         kept.confirm(entries)
         return
     lacking = [str(entry) for entry in entries if tuple(entry.kept) not in kept.confirmed]
@@ -150,19 +150,19 @@ def check(content: Mapping[str, Any], path: Path, source: Path | None = None) ->
 
 
 def confirm(entries: Collection[Entry]) -> Path:
-    """Confirm entries for this user, and return where that is kept."""
+    """Confirm entries for this user, and return the file that stores them."""
     return _Kept.read().confirm(entries)
 
 
 def own(path: Path) -> None:
-    """Note that judgekit wrote an experiment file here, of which nothing has to be confirmed."""
+    """Record that judgekit wrote an experiment file here, so that it needs no confirmation."""
     kept = _Kept.read()
     kept.own.add(str(path.resolve()))
     kept.write()
 
 
 def folder() -> Path:
-    """Return the folder of judgekit's configuration for this user."""
+    """Return this user's configuration folder for judgekit."""
     import typer
 
     return Path(typer.get_app_dir("judgekit"))
@@ -170,7 +170,7 @@ def folder() -> Path:
 
 @dataclass
 class _Kept:
-    """What the user has confirmed: entries, and the experiment files that judgekit wrote here."""
+    """The entries that the user confirmed, and the experiment files that judgekit wrote here."""
 
     confirmed: set[tuple[str, ...]]
     own: set[str]
@@ -201,7 +201,7 @@ class _Kept:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open_atomic(path) as stream:
                 stream.write(json.dumps(content, indent=1).encode())
-            # Who may write here may confirm any code for this user.
+            # Anyone who can write this file can confirm any code for this user.
             path.chmod(0o600)
         except OSError as problem:
             raise ConfigError(f"cannot be written: {problem.strerror}", path) from None

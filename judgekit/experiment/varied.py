@@ -1,4 +1,4 @@
-"""What runs vary: settings that never vary alone, so that a difference between runs cannot be put down to one."""
+"""Finds settings that never vary alone between runs, so that no difference can be put down to one of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def never_alone(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for each setting that varies between runs, but never without another one.
+    """Yield a sentence for each setting that varies between runs only together with others.
 
     Args:
-        settings: by run, the value of each of its settings. A run that does not say a setting has no value of it, which
-            is a value of its own: a run without a reranker.
+        settings: the values of each run's settings, by run. A setting that a run leaves out counts as a value of its
+            own, such as no reranker.
     """
     names = list(dict.fromkeys(name for of_run in settings.values() for name in of_run))
     nearest: dict[str, tuple[tuple[str, str], list[str]]] = {}
