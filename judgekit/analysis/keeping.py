@@ -166,8 +166,8 @@ def _in_words(rival: Follower) -> str:
 def _none(case: Case) -> Claim:
     by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not case.eligible:
-        said = f"Do not use these labels to choose between runs{_same_fault(case)}"
-        said += ". Compare" if _same_fault(case) else ": compare"
+        fault = _same_fault(case)
+        said = f"Do not use these labels to choose between runs{fault}{'. Compare' if fault else ': compare'}"
         said += " runs by their answers, new runs too."
         if case.finders and case.finds(case.finders[0]):
             said += f" Keep the {case.finders[0].name} labels only to find failing questions within a run."
@@ -186,12 +186,15 @@ def _none(case: Case) -> Claim:
 
 
 def _same_fault(case: Case) -> str:
-    """Return why all labelings are left out, as the rest of a sentence, where all pick the same worse run; else ""."""
+    """Return why no labeling is used, as the rest of a sentence, if all pick the same worse run; else ""."""
     reasons = {case.why_left_out(follower) for follower in case.followers}
-    why = reasons.pop()
-    # What is said of reversed scores stands with the sentence of each labeling.
+    # What is said of reversed scores stands with the sentence of each labeling, and other first sentences of the line
+    # have no place for a reason.
     reversed_ones = any(follower.name in case.directions.reverse for follower in case.followers)
-    if reasons or reversed_ones or not why.startswith(PICKS_A_WORSE_ONE):
+    if len(reasons) != 1 or reversed_ones or case.background.quality or case.background.incomparable:
+        return ""
+    (why,) = reasons
+    if not why.startswith(PICKS_A_WORSE_ONE):
         return ""
     picks = {1: "picks", 2: "both pick"}.get(len(case.followers), "all pick")
     return f": {names_of([follower.name for follower in case.followers])} {picks}{why.removeprefix(PICKS_A_WORSE_ONE)}"
@@ -287,12 +290,13 @@ def _cheaper(case: Case, kept: Follower, *, buy: bool) -> Iterator[Claim]:
 
 def left_out(case: Case) -> Iterator[Claim]:
     """Yield the labelings that the rule leaves out."""
+    fault = _same_fault(case)
     for follower in case.followers:
         why = case.why_left_out(follower)
         if why:
             said = f"Do not choose runs by {follower.name}: {why}."
             # Where all are left out for one reason, the first sentence of the line gives it.
-            line = "" if not case.eligible and _same_fault(case) else "Keep"
+            line = "" if fault else "Keep"
             yield Claim(LEFT_OUT, said, follower.name, names_of(follower.picks), shown=True, line=line, rank=4)
 
 
@@ -397,10 +401,8 @@ def kinds_that_disagree(case: Case) -> Iterator[Claim]:
         if {HELPS, MISLEADS} <= {follower.finding, *findings.values()}:
             otherwise = [kind for kind in findings if findings[kind] not in (NOT_SHOWN, follower.finding)]
             said = f"{name} does otherwise within {names_of(otherwise)} questions: choose by kind."
-            if not case.eligible and _same_fault(case):
-                stands = KEEP
-            else:
-                stands = f"{LEFT_OUT if case.why_left_out(follower) else KEEP}: {name}"
+            kind_of_claim = LEFT_OUT if case.why_left_out(follower) else KEEP
+            stands = KEEP if _same_fault(case) else f"{kind_of_claim}: {name}"
             yield Claim("kinds", said, name, names_of(otherwise), shown=True, qualifies=stands)
 
 

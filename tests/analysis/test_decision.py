@@ -643,3 +643,13 @@ def test_where_no_labels_are_used_each_says_why() -> None:
             break
     else:
         raise AssertionError("no draw had an r below 0")
+
+
+def test_labels_that_are_left_out_beside_judgments_say_why() -> None:
+    rng = np.random.default_rng(1)
+    quality = (rng.random((4, 300)) < np.array([[0.5], [0.5], [0.5], [0.62]])).astype(float)
+    own = quality + rng.normal(size=quality.shape)
+    own[0] += 0.17
+    _, lines = decided(tables({"own": own}, quality), background=Background(quality="nDCG@10 by NIST"))
+    assert lines["Keep"].startswith("Keep the judgments that you have: no other labeling follows ")
+    assert "Do not choose runs by own: it picks bm25, which " in lines["Keep"]
