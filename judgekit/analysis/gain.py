@@ -115,7 +115,7 @@ def decision_gains(
     # What the answers say of some pairs of runs serves all labelings.
     for first, second in _blocks(len(quality)):
         delta = quality[first] - quality[second]
-        answers = _Answers(delta, sample)
+        answers = _AnswerSide(delta, sample)
         for of_labeling in sums:
             of_labeling.add(first, second, answers, sample)
     return [of_labeling.gain() for of_labeling in sums]
@@ -191,7 +191,7 @@ class _Draws:
         return sums, (rows * self.size) @ self.weights if self.uneven else sums
 
 
-class _Answers:
+class _AnswerSide:
     """What the answers say of some pairs of runs.
 
     Args:
@@ -223,7 +223,7 @@ class _Sum:
         self._differs: list[Bools] = []
         self._scored: list[Bools] = []
 
-    def add(self, first: Ints, second: Ints, answers: _Answers, sample: _Sample) -> None:
+    def add(self, first: Ints, second: Ints, answers: _AnswerSide, sample: _Sample) -> None:
         """Add what some pairs of runs gain."""
         leading = self._scores[first] - self._other[second]
         trailing = self._other[first] - self._scores[second]

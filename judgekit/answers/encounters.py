@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 
-class Verdict(NamedTuple):
+class Encounter(NamedTuple):
     """The result of comparing two answers.
 
     Attributes:
@@ -25,15 +25,15 @@ class Verdict(NamedTuple):
     about: tuple[Hashable, ...]
 
 
-def told_of(verdicts: Iterable[Verdict]) -> Iterator[str]:
+def told_of(encounters: Iterable[Encounter]) -> Iterator[str]:
     """Yield sentences about the comparisons that readers of shares of wins should know."""
     by_order: defaultdict[Hashable, list[float]] = defaultdict(list)
     met: defaultdict[Hashable, Counter[frozenset[str]]] = defaultdict(Counter)
-    for verdict in verdicts:
-        first, second = sorted((verdict.run_a, verdict.run_b))
-        of_first = verdict.share if first == verdict.run_a else 1 - verdict.share
-        by_order[verdict.query_id, first, second, verdict.about].append(of_first)
-        met[verdict.query_id, verdict.about[0]][frozenset((first, second))] += 1
+    for each in encounters:
+        first, second = sorted((each.run_a, each.run_b))
+        of_first = each.share if first == each.run_a else 1 - each.share
+        by_order[each.query_id, first, second, each.about].append(of_first)
+        met[each.query_id, each.about[0]][frozenset((first, second))] += 1
     in_both_orders = [shares for shares in by_order.values() if len(shares) > 1]
     if in_both_orders:
         changed = sum(len(set(shares)) > 1 for shares in in_both_orders)

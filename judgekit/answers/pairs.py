@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.answers.encounters import Verdict, told_of
+from judgekit.answers.encounters import Encounter, told_of
 from judgekit.data.paired import PAIRS
 from judgekit.data.tables import BY_AN_LLM, RATERS, RATINGS, NotedTable
 from judgekit.errors import DataError
@@ -64,7 +64,7 @@ def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | Non
     rated = rated.assign(value=[sum(values) / len(values) for values in won.values()], scale="unit")
     if lines:
         rated.index = pd.Index([places[key] for key in won], name="line")
-    return NotedTable(RATINGS.check(rated, path), tuple(told_of(compared.verdicts())))
+    return NotedTable(RATINGS.check(rated, path), tuple(told_of(compared.encounters())))
 
 
 def _metric(row: Mapping[Any, Any]) -> str:
@@ -116,8 +116,8 @@ class _Compared:
     def _error(self, row: Mapping[Any, Any], reason: str, line: int | None) -> DataError:
         return DataError(f"query {row['query_id']!r}: {reason}", self._path, line)
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def encounters(self) -> Iterator[Encounter]:
         """Yield the comparisons with a result."""
         for (query_id, run_a, run_b, *about), (share, _) in self._seen.items():
             if share is not None:
-                yield Verdict(query_id, str(run_a), str(run_b), share, tuple(about))
+                yield Encounter(query_id, str(run_a), str(run_b), share, tuple(about))

@@ -121,18 +121,13 @@ class NotedRuns(NamedTuple, Generic[R]):
 
 def noted_runs(source: AsRuns, depth: int | None = None, *, drop_self: bool = False) -> NotedRuns[Run]:
     """Return the same as `as_runs`, with what looks wrong; large files are cut to a depth while they are read."""
-    from judgekit.data.parts import DiskRun, in_one_piece
+    from judgekit.data.parts import in_one_piece
 
     runs: list[Run] = []
     notes: list[str] = []
     for run, wrong in _lists(source, whole=depth is None, drop_self=drop_self):
         cut = run if depth is None else run.cut(depth)
-        if isinstance(cut, Run):
-            runs.append(cut)
-        else:
-            runs.append(cut.whole())
-            # Whether runs share documents is asked of all rows, also of those below the depth.
-            runs[-1].uncut = run if isinstance(run, DiskRun) else None
+        runs.append(cut if isinstance(cut, Run) else cut.whole())
         notes += [*wrong, *in_one_piece([cut])]
     return NotedRuns(runs, tuple(notes))
 

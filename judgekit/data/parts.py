@@ -21,7 +21,7 @@ from judgekit.data.columns import NOT_PLAIN, Pairs, numbers, run_lengths, string
 from judgekit.data.fields import DECLARED, checked_rows
 from judgekit.data.folders import unpacked_size
 from judgekit.data.runs import Run, Ties, joined
-from judgekit.data.sources import Columns, by_columns, contents, located, stem
+from judgekit.data.sources import PairColumns, by_columns, contents, located, stem
 from judgekit.data.trec import check_tags, read_run
 from judgekit.errors import DataError
 
@@ -53,7 +53,7 @@ class _Seen(NamedTuple):
 
 
 class DiskRun:
-    """A run that is not loaded; see `judgekit.data.runs.Run`, of which it has what scoring needs.
+    """A run that is not loaded; with the part of `judgekit.data.runs.Run` that scoring needs.
 
     Attributes:
         name: the run's name.
@@ -106,7 +106,7 @@ class DiskRun:
         return made
 
     def _by_column(self, *, spaced: bool = False) -> Iterator[Run]:
-        """Yield the parts of a file whose columns can be read one by one; see `Columns.batches`."""
+        """Yield the parts of a file whose columns can be read one by one; see `PairColumns.batches`."""
         columns = self._columns
         assert columns is not None
         together = _Together()
@@ -182,7 +182,10 @@ class DiskRun:
 
     def whole(self) -> Run:
         """Return all of it in memory: what is left of a run that was cut."""
-        return joined(self.of_parts(lambda part: joined([part])))
+        whole = joined(self.of_parts(lambda part: joined([part])))
+        # Whether runs share documents is asked of all rows, also of those below the depth.
+        whole.uncut = self
+        return whole
 
     def cut(self, depth: int) -> DiskRun:
         """Return the run cut to its first ``depth`` documents per query."""
@@ -210,7 +213,7 @@ class DiskRun:
 AnyRun = Run | DiskRun
 
 
-def _ways(columns: Columns | None) -> tuple[Callable[[DiskRun], Iterator[Run]], ...]:
+def _ways(columns: PairColumns | None) -> tuple[Callable[[DiskRun], Iterator[Run]], ...]:
     """Return in which ways a file may be read in parts, the fastest first."""
     if columns is None:
         return (DiskRun._by_record,)

@@ -126,7 +126,7 @@ class Run:
         docs_as_read: doc ids as Arrow strings, in the order of the input; see `docs_at`, shape (N,).
         ranked_scores: 64-bit score per row, best first within a query, shape (N,).
         ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
-        uncut: the run with all rows, where a large file was cut while it was read, else None.
+        uncut: the run with all rows, if a large file was cut while it was read, else None.
     """
 
     uncut: DiskRun | None = None

@@ -209,7 +209,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     return inside(form, origin, rows, kind, spec.options)
 
 
-class Columns(NamedTuple):
+class PairColumns(NamedTuple):
     """Where the query, doc and number of each row of a run or of qrels stand, if they can be read column by column."""
 
     path: Path
@@ -242,7 +242,7 @@ class Columns(NamedTuple):
         return rows._replace(values=-rows.values) if self.ranked else rows
 
 
-def by_columns(place: Located, kind: str) -> Columns | None:
+def by_columns(place: Located, kind: str) -> PairColumns | None:
     """Return where the columns of a run or of qrels stand; None where records have to be read."""
     keep_freed_memory()
     path, spec = place
@@ -265,7 +265,7 @@ def by_columns(place: Located, kind: str) -> Columns | None:
     several = kind == "run" and "run" in columns
     if [*map(len, roles)] != [1, 1, 1] or twice or several:
         return None
-    return Columns(path, table, [*chain(*roles)], ranked)
+    return PairColumns(path, table, [*chain(*roles)], ranked)
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:

@@ -31,7 +31,7 @@ _RENAME: Final = (
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FileFacts:
     """A file's facts about answers.
 
     Attributes:
@@ -79,7 +79,7 @@ def known_outcome(files: Files, runs: FoundRuns, queries: Queries, asked: Querie
     return look.compared(known, sum(_answers_rated(part) for part in ratings))
 
 
-def _left(runs: FoundRuns, parts: Iterable[_Part]) -> set[str]:
+def _left(runs: FoundRuns, parts: Iterable[_FileFacts]) -> set[str]:
     """Return the runs without answers in any part."""
     left = {*runs.runs}
     for part in parts:
@@ -87,7 +87,7 @@ def _left(runs: FoundRuns, parts: Iterable[_Part]) -> set[str]:
     return left
 
 
-def _answers_rated(part: _Part) -> int:
+def _answers_rated(part: _FileFacts) -> int:
     """Return the number of rated answers in a file."""
     assert part.rated is not None, "only of ratings"
     keys = [key for key in ("run", "query_id") if key in part.rated.columns]
@@ -108,9 +108,9 @@ class _Look:
         """Whether a question has reference answers."""
         return any(query.answers for query in self.asked.values())
 
-    def ratings(self) -> list[_Part]:
+    def ratings(self) -> list[_FileFacts]:
         """Return the facts in files of ratings."""
-        parts: list[_Part] = []
+        parts: list[_FileFacts] = []
         for file in self.files.of("ratings"):
             if not file.taken or file.nested:
                 part = self._part(file, "ratings", "ratings of answers")
@@ -118,9 +118,9 @@ class _Look:
                     parts.append(part)
         return parts
 
-    def answers(self) -> list[_Part]:
+    def answers(self) -> list[_FileFacts]:
         """Return an application's answers."""
-        parts: list[_Part] = []
+        parts: list[_FileFacts] = []
         for file in self._of_answers():
             if not _left(self.runs, parts):
                 file.leave(f"{', '.join(part.file.name for part in parts)} has the answers of all runs")
@@ -130,9 +130,9 @@ class _Look:
                 parts.append(part)
         return parts
 
-    def beside_ratings(self) -> list[_Part]:
+    def beside_ratings(self) -> list[_FileFacts]:
         """Return the answers beside people's ratings, if reference answers can measure their quality."""
-        parts: list[_Part] = []
+        parts: list[_FileFacts] = []
         for file in self._of_answers():
             if not self.referenced:
                 file.leave("the outcome is people's ratings, and there are no reference answers to compare with")
@@ -158,7 +158,7 @@ class _Look:
             known = replace(known, few=f" of {rated:,} of {answers:,} answers")
         return known
 
-    def _part(self, file: Input, kind: str, what: str, earlier: Sequence[_Part] = ()) -> _Part | None:
+    def _part(self, file: Input, kind: str, what: str, earlier: Sequence[_FileFacts] = ()) -> _FileFacts | None:
         """Return a file's facts; None, with a note, if it is left aside."""
         _name_columns(file)
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
@@ -190,7 +190,7 @@ class _Look:
             depths = [int(depth) for depth in table["depth"].unique() if depth > 0]
         elif file.nested:
             depths = [self.runs.longest]
-        return _Part(
+        return _FileFacts(
             file=file,
             runs=about,
             depths=depths,
@@ -220,7 +220,7 @@ class _Look:
             f" name their column: {_of_users(file)}"
         )
 
-    def _problem(self, table: pd.DataFrame, about: set[str], earlier: Sequence[_Part]) -> str:
+    def _problem(self, table: pd.DataFrame, about: set[str], earlier: Sequence[_FileFacts]) -> str:
         """Return why answers of these runs are left aside, or ""."""
         if earlier and (_placing(table) != earlier[0].columns or not about <= _left(self.runs, earlier)):
             return f"{earlier[0].file.name} has answers with other columns, or of the same runs"

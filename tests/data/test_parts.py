@@ -20,7 +20,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.parts import DiskRun, read_runs
 from judgekit.data.pooled import counts_of
 from judgekit.data.runs import Run, Ties
-from judgekit.data.sources import Columns
+from judgekit.data.sources import PairColumns
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError
 from judgekit.metrics import Evaluation, evaluate
@@ -53,6 +53,15 @@ def rows_of(seed: int, *, queries: int = 23, docs: str = "d") -> list[Row]:
 def trec(rows: list[Row], space: str = " ") -> str:
     lines = [space.join((q, "Q0", d, "1", str(s), "tag")) for q, d, s in rows]
     return "\n".join(lines) + "\n"
+
+
+def refused_alike(path: Path, message: str) -> None:
+    """Check that a file is refused in one piece and in parts by the same message."""
+    with pytest.raises(DataError, match=message) as whole:
+        read_run(path)
+    with pytest.raises(DataError) as found:
+        DiskRun(path).whole()
+    assert str(found.value) == str(whole.value)
 
 
 def labels(seed: int = 1) -> list[Labeling]:
@@ -224,22 +233,14 @@ def test_a_document_that_comes_again_with_its_query_is_named_with_its_lines(
     line = '{{"query_id": "q{}", "doc_id": "d0", "score": 1.5}}\n'
     path = tmp_path / "run.jsonl"
     path.write_text("".join(map(line.format, [*range(between + 1), 0])) + later)
-    with pytest.raises(DataError, match=rf"line {between + 2}: .* \(first on line 1\)") as whole:
-        read_run(path)
-    with pytest.raises(DataError) as found:
-        DiskRun(path).whole()
-    assert str(found.value) == str(whole.value)
+    refused_alike(path, rf"line {between + 2}: .* \(first on line 1\)")
 
 
 def test_two_runs_in_one_file_are_refused_in_parts_too(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     rows = rows_of(6)
     path.write_text(trec(rows) + trec([(q, f"other{d}", s) for q, d, s in rows]).replace("tag", "gat"))
-    with pytest.raises(DataError, match="holds the runs 'tag' and 'gat'") as whole:
-        read_run(path)
-    with pytest.raises(DataError) as found:
-        DiskRun(path).whole()
-    assert str(found.value) == str(whole.value)
+    refused_alike(path, "holds the runs 'tag' and 'gat'")
 
 
 def test_a_sheet_of_excel_is_read_in_one_piece_and_in_parts(tmp_path: Path) -> None:
@@ -368,7 +369,7 @@ def test_columns_say_whether_a_number_is_a_rank(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("query_id,doc_id,rank\n" + "".join(f"q{n // 9},d{n},{9 - n % 9}\n" for n in range(60)))
     run = DiskRun(path)
-    assert isinstance(run._columns, Columns)
+    assert isinstance(run._columns, PairColumns)
     assert run.whole().frame().to_csv() == read_run(path).frame().to_csv()
     assert run.whole().top("q0", 2) == ["d8", "d7"]
 
