@@ -210,6 +210,59 @@ def test_rows_of_umbrela_are_judgments_of_texts(tmp_path):
                 read_qrels(path)
 
 
+FINETUNING = EXPORTS / "llama_index_finetuning-0.4.2" / "dataset.json"
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_dataset_for_retrievers_is_questions_passages_and_judgments(lines, tmp_path):
+    path = FINETUNING
+    if lines:
+        path = tmp_path / "dataset.jsonl"
+        path.write_text(json.dumps(json.loads(FINETUNING.read_text())) + "\n")
+    assert (recognise(path).form.name, recognise(path).kinds) == ("dataset", ("query", "doc", "qrels"))
+    assert {query_id: query.text for query_id, query in read_queries(path).items()} == {q.id: q.text for q in QUESTIONS}
+    passages = {passage.id: passage.text for question in QUESTIONS for passage in question.passages}
+    docs = read_docs(path)
+    assert {doc.doc_id: doc.text for doc in docs.get([*passages])} == passages
+    assert len(docs) == len(passages)
+    judged = read_qrels(path).table
+    assert [*zip(judged["query_id"], judged["doc_id"], judged["relevance"], strict=True)] == [
+        (question.id, question.gold.id, 1) for question in QUESTIONS
+    ]
+
+
+def test_a_golden_set_by_ids_may_have_titles_and_grades(tmp_path):
+    """Generated: the dictionaries of BEIR's loader, in one object."""
+    path = tmp_path / "golden.json"
+    corpus = {"d1": {"title": "Ann", "text": "by Ann"}, "d2": {"text": "by Bob"}}
+    parts = {"corpus": corpus, "queries": {"q1": "Who?"}, "qrels": {"q1": {"d1": 2, "d2": 0}}}
+    for indent in (None, 1):
+        path.write_text(json.dumps(parts, indent=indent))
+        assert recognise(path).kinds == ("query", "doc", "qrels")
+        assert [doc.title for doc in read_docs(path).get(["d1", "d2"])] == ["Ann", ""]
+        assert read_qrels(path).table["relevance"].tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"relevant_docs": {"q1": "d1"}}, r"relevant_docs\['q1'\] must be a list of ids or an object of grades"),
+        ({"relevant_docs": {"q1": [None]}}, r"relevant_docs\['q1'\] must be a list of ids"),
+        ({"relevant_docs": {"q1": {"d1": None}}}, "'relevance' must be a number, not null"),
+        ({"relevant_docs": ["d1"]}, "'relevant_docs' must be an object by id, not a list"),
+        ({"corpus": {"d1": None}}, r"corpus\['d1'\] must be a text or an object with 'text', not null"),
+        ({"corpus": {"d1": "by Ann", "": "by Bob"}}, "empty"),
+    ],
+)
+def test_a_bad_part_of_a_dataset_is_named(parts, said, tmp_path):
+    path = tmp_path / "dataset.json"
+    whole = {"queries": {"q1": "Who?"}, "corpus": {"d1": "by Ann"}, "relevant_docs": {"q1": ["d1"]}} | parts
+    for text in (json.dumps(whole), json.dumps(whole, indent=4)):
+        path.write_text(text)
+        with pytest.raises(DataError, match=said):
+            (read_docs if "corpus" in parts else read_qrels)(path)
+
+
 def test_no_export_names_the_script_that_made_it():
     files = [path for path in EXPORTS.glob("*-*/**/*") if path.is_file()]
     assert [
@@ -217,15 +270,11 @@ def test_no_export_names_the_script_that_made_it():
     ] == []
 
 
-PARTS = ({"q1": "Who?"}, {"d1": "by Ann"}, {"q1": ["d1"]})
-DATASET = {**dict(zip(("queries", "corpus", "relevant_docs"), PARTS, strict=True)), "mode": "text"}
 RESPONSE = {"took": 1, "timed_out": False, "hits": {"total": {"value": 1}, "hits": [{"_id": "d1", "_score": 2.5}]}}
 REFUSED = {
     "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
     "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
     "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
-    "dataset.json": (json.dumps(DATASET), "read it with json.load, and write queries and corpus as lines"),
-    "indented.json": (json.dumps(DATASET, indent=4), "read it with json.load, and write queries and corpus as lines"),
     "open-rag-eval.csv": (
         "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
         "give the CSV that open-rag-eval eval writes",

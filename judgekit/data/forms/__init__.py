@@ -274,6 +274,9 @@ def _unfolded(
             for query, doc, cell in entry["rows"]:
                 yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))
             continue
+        if "by_kind" in entry:
+            yield from (record.of(fields) for fields in entry["by_kind"][kind])
+            continue
         if not looked and entry.get("ctxs"):
             _ask_about_ids(entries, record, form, entry["ctxs"])
             looked = True

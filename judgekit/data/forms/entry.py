@@ -42,6 +42,11 @@ def hashed(kind: str, text: str) -> str:
     return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
+def is_id(value: Any) -> bool:
+    """Return whether a value may be an id: a text, or a whole number as tools write that count."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
 def first_of(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """Return the first name with a value."""
     return next((name for name in names if fields.get(name) not in (None, "")), None)

@@ -7,6 +7,7 @@ from typing import Final
 from judgekit.data.forms.autorag import AUTORAG
 from judgekit.data.forms.azure import AZURE
 from judgekit.data.forms.chroma import CHROMA
+from judgekit.data.forms.dataset import DATASET
 from judgekit.data.forms.deepeval import DEEPEVAL
 from judgekit.data.forms.expected import EXPECTED
 from judgekit.data.forms.flat import FLAT
@@ -43,7 +44,7 @@ FORMS: Final = {
     for form in (
         *FLAT,
         *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
-        *(RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which they are tried."""

@@ -20,22 +20,6 @@ _FOUND: Final = (
 )
 
 
-_IN_ONE: Final = (
-    "holds queries, corpus and relevant_docs in one object, as LlamaIndex saves datasets for retrievers: read it with"
-    ' json.load, and write queries and corpus as lines {"query_id": …, "text": …} and {"doc_id": …, "text": …},'
-    ' relevant_docs as lines {"query_id": …, "doc_id": …, "relevance": 1}'
-)
-
-
-def _is_dataset(fields: Mapping[str, Any]) -> bool:
-    """Return whether a record is a dataset for retrievers, or the queries with which one that has more lines begins."""
-    if fields.keys() >= {"queries", "corpus", "relevant_docs"}:
-        return True
-    if [*fields] != ["queries"] or not isinstance(fields["queries"], Mapping):
-        return False
-    return all(isinstance(text, str) for text in fields["queries"].values())
-
-
 def _is_took(fields: Mapping[str, Any]) -> bool:
     """Return whether a record is the duration of a search, the first member of a saved response."""
     return [*fields] == ["took"]
@@ -52,7 +36,6 @@ _TOOLS: Final = (
 REFUSED: Final = (
     *(tool.form() for tool in _TOOLS),
     Tool("search-response", refused=_NO_QUESTION).form(_is_took),
-    Tool("llamaindex-dataset", refused=_IN_ONE).form(_is_dataset),
     Tool("ids-with-scores", refused=_FOUND).form(is_result),
 )
 """Refused forms in the order in which they are tried, after all readable ones."""
