@@ -162,48 +162,26 @@ def _validator() -> TypeAdapter[dict[str, InputFile]]:
 
 def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
     """Return the inputs of a file, if a manifest lists it with exactly this content."""
-    for manifest in _manifests(path):
-        try:
-            content = json.loads(manifest.read_bytes())
-            if content["results"].get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
-                return _validator().validate_python(content["inputs"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # it is somebody else's
+    for content in _listing(path, sha256):
+        with suppress(ValueError, KeyError):
+            return _validator().validate_python(content["inputs"])
     return {}
 
 
 def replaced(paths: Iterable[Path]) -> Iterator[str]:
     """Yield a sentence for each file that writing would replace, unless a manifest says that judgekit wrote it."""
     for path in paths:
-        if path.is_file() and not _wrote(path):
+        if path.is_file() and not any(_listing(path)):
             yield f"{path} is replaced, although no manifest says that judgekit wrote it"
-
-
-def _wrote(path: Path) -> bool:
-    """Return whether a manifest says that judgekit wrote a file with exactly this content."""
-    sha256 = _sha256(path)
-    for manifest in _manifests(path):
-        try:
-            results = json.loads(manifest.read_bytes())["results"]
-            if results.get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
-                return True
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # it is somebody else's
-    return False
 
 
 def made_in(path: Path) -> dict[str, dict[str, Any]]:
     """Return how a file's labels and answers were made, if a manifest lists it with exactly this content."""
     if not path.exists():
         return {}
-    for manifest in _manifests(path):
-        try:
-            content = json.loads(manifest.read_bytes())
-            name = path.absolute().relative_to(manifest.parent).as_posix()
-            if "made" in content and content["results"].get(name) == _sha256(path):
-                return {kind: dict(content["made"].get(kind, {})) for kind in ("labels", "answers", "pools")}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # it is somebody else's
+    for content in _listing(path):
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            return {kind: dict(content["made"].get(kind, {})) for kind in ("labels", "answers", "pools")}
     return {}
 
 
@@ -211,6 +189,19 @@ def made_of(path: Path) -> dict[str, Any]:
     """Return how the labels in a file of one labeling were made; {} if unknown."""
     made = list(made_in(path).get("labels", {}).values())
     return made[0] if len(made) == 1 else {}
+
+
+def _listing(path: Path, sha256: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the contents of the manifests that list a file with exactly this content; its hash may be known."""
+    for manifest in _manifests(path):
+        try:
+            content = json.loads(manifest.read_bytes())
+            listed = content["results"].get(path.absolute().relative_to(manifest.parent).as_posix())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # it is somebody else's
+        # Hashed last: the file may be large, and most manifests do not list it.
+        if listed is not None and listed == (sha256 or _sha256(path)):
+            yield content
 
 
 def _manifests(path: Path) -> list[Path]:
