@@ -289,16 +289,6 @@ def _whole_lines(path: Path, skip: int) -> Iterator[bytes]:
             yield rows
 
 
-def text_pairs(path: Path, table: TextTable, wanted: Sequence[str]) -> Pairs:
-    """Return all rows of `text_batches`, with whatever white space it takes."""
-    try:
-        return pairs_of(text_batches(path, table, wanted))
-    except NOT_PLAIN:
-        if not table.trec:
-            raise
-    return pairs_of(text_batches(path, table, wanted, spaced=True))
-
-
 def in_arrow(data: bytes) -> pa.BufferReader:
     """Return bytes as a stream in Arrow's own memory; `text_batches` says why."""
     copy = pa.BufferOutputStream()
@@ -320,13 +310,8 @@ _PAIR: Final = (pa.string(), pa.string(), pa.float64())
 """The types of query, doc and number."""
 
 
-def parquet_pairs(path: Path, wanted: Sequence[str]) -> Pairs:
-    """Return the columns of query, doc and number of Parquet; likewise."""
-    return pairs_of(parquet_batches(path, wanted))
-
-
 def parquet_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the same in batches."""
+    """Yield the columns of query, doc and number of Parquet; likewise."""
     yield from _plain(_typed(path, wanted), quotes=True)
 
 

@@ -21,7 +21,7 @@ from judgekit.data.columns import NOT_PLAIN, Pairs, numbers, run_lengths, string
 from judgekit.data.fields import DECLARED, checked_rows
 from judgekit.data.folders import unpacked_size
 from judgekit.data.runs import Run, Ties, joined
-from judgekit.data.sources import PairColumns, by_columns, contents, located, stem
+from judgekit.data.sources import by_columns, contents, located, stem
 from judgekit.data.trec import check_tags, read_run
 from judgekit.errors import DataError
 
@@ -67,9 +67,11 @@ class DiskRun:
         check_tags(self._place)
         self._source = source
         self._columns = by_columns(self._place, "run")
+        fast = [] if self._columns is None else self._columns.ways()
+        self._ways: list[Callable[[DiskRun], Iterator[Run]]]
+        self._ways = [*(partial(DiskRun._by_column, read=read) for read in fast), DiskRun._by_record]
         self.name, self.ties = name or stem(self._place.path), ties
         self.note = ""
-        self._ways = _ways(self._columns)
         self._changes: tuple[Callable[[Run], Run], ...] = ()
         self._known: _Seen | None = None
 
@@ -79,7 +81,7 @@ class DiskRun:
             try:
                 return self._made(self._ways[0](self), make)
             except _Scattered:
-                self._ways = ()
+                self._ways = []
             except (*NOT_PLAIN, DataError) as error:
                 # The fast readers keep no lines: an error is looked for again, record by record.
                 if len(self._ways) == 1:
@@ -105,12 +107,12 @@ class DiskRun:
         self._known = seen
         return made
 
-    def _by_column(self, *, spaced: bool = False) -> Iterator[Run]:
-        """Yield the parts of a file whose columns can be read one by one; see `PairColumns.batches`."""
+    def _by_column(self, read: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[Run]:
+        """Yield the parts of a file whose columns can be read one by one, in one of `PairColumns.ways`."""
         columns = self._columns
         assert columns is not None
         together = _Together()
-        for batches in _whole_queries(columns.batches(spaced=spaced)):
+        for batches in _whole_queries(read()):
             rows = columns.of(batches)
             together.add(rows.queries.ids)
             yield Run.of(self.name, rows, ties=self.ties)
@@ -211,15 +213,6 @@ class DiskRun:
 
 
 AnyRun = Run | DiskRun
-
-
-def _ways(columns: PairColumns | None) -> tuple[Callable[[DiskRun], Iterator[Run]], ...]:
-    """Return in which ways a file may be read in parts, the fastest first."""
-    if columns is None:
-        return (DiskRun._by_record,)
-    if columns.table is None or not columns.table.trec:
-        return DiskRun._by_column, DiskRun._by_record
-    return DiskRun._by_column, partial(DiskRun._by_column, spaced=True), DiskRun._by_record
 
 
 def read_runs(

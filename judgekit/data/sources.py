@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,11 +27,9 @@ from judgekit.data.columns import (
     keep_freed_memory,
     pairs_of,
     parquet_batches,
-    parquet_pairs,
     run_lengths,
     strings,
     text_batches,
-    text_pairs,
 )
 from judgekit.data.fields import DECLARED, Names, Source, rows_of
 from judgekit.data.forms import (
@@ -220,26 +219,29 @@ class PairColumns(NamedTuple):
     ranked: bool
     """Whether the number is a rank, of which a lower one is better."""
 
-    def pairs(self) -> Pairs:
-        """Return all rows; one of `NOT_PLAIN` is raised where they have to be read record by record."""
-        if self.table is None:
-            rows = parquet_pairs(self.path, self.wanted)
-        else:
-            rows = text_pairs(self.path, self.table, self.wanted)
-        return self._scored(rows)
+    def ways(self) -> list[Callable[[], Iterator[pa.RecordBatch]]]:
+        """Return the ways to read its rows in batches of Arrow, the fastest first.
 
-    def batches(self, *, spaced: bool = False) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in batches of Arrow; likewise. ``spaced`` says that any white space may part the cells."""
+        Each raises one of `NOT_PLAIN` for rows that it cannot read.
+        """
         if self.table is None:
-            return parquet_batches(self.path, self.wanted)
-        return text_batches(self.path, self.table, self.wanted, spaced=spaced)
+            return [partial(parquet_batches, self.path, self.wanted)]
+        batches = partial(text_batches, self.path, self.table, self.wanted)
+        if not self.table.trec:
+            return [batches]
+        return [batches, partial(batches, spaced=True)]
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Pairs:
         """Return the rows of some batches."""
-        return self._scored(pairs_of(batches))
-
-    def _scored(self, rows: Pairs) -> Pairs:
+        rows = pairs_of(batches)
         return rows._replace(values=-rows.values) if self.ranked else rows
+
+    def pairs(self) -> Pairs | None:
+        """Return all rows; None where they have to be read record by record."""
+        for batches in self.ways():
+            with suppress(*NOT_PLAIN):
+                return self.of(batches())
+        return None
 
 
 def by_columns(place: Located, kind: str) -> PairColumns | None:
@@ -270,11 +272,8 @@ def by_columns(place: Located, kind: str) -> PairColumns | None:
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     """Return the query, doc and number of each row of a run or of qrels, column by column if possible."""
-    rows = None
     columns = by_columns(place, kind)
-    if columns is not None:
-        with suppress(*NOT_PLAIN):
-            rows = columns.pairs()
+    rows = None if columns is None else columns.pairs()
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
