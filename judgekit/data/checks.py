@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice, pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from judgekit.data.columns import Floats, strings, take
 from judgekit.data.documents import Docs, Queries
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import STATUSES, Labeling
 from judgekit.data.questions import normalised
 from judgekit.data.records import as_number
 from judgekit.data.runs import Run
@@ -236,78 +235,71 @@ def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
 
 def judges_nothing(labeling: Labeling) -> bool:
     """Return whether imported labels judge no pooled document, so that every 0 is merely unlisted."""
-    known = False
-    for block in labeling.blocks("query_id", "judged"):
-        if "judged" in block:
-            known = True
-            if (block["judged"] == 1).any():
-                return False
-    return known
+    judged = labeling.column("judged")
+    return judged is not None and not (judged == 1).any()
 
 
 def remarks(labeling: Labeling) -> Iterator[str]:
     """Yield remarks on labels, to be read before their scores: unjudged or escalated ones, and problems."""
-    import pandas as pd
-
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
-    noted: list[pd.DataFrame] = []
-    given: Counter[float] = Counter()
-    met: set[str] | None = None
-    escalated: int | None = None
-    for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated", "relevance"):
-        labelled = block["status"] == Status.OK.value
-        if "relevance" in block and len(given) < 2:
-            values, often = np.unique(block.loc[labelled, "relevance"].to_numpy(np.float64), return_counts=True)
-            given.update(dict(zip(values.tolist(), often.tolist(), strict=True)))
-        if "judged" in block and block["judged"].notna().any():
-            met = (met or set()) | {*block.loc[block["judged"] == 1, "query_id"]}
-        if "escalated" in block:
-            escalated = (escalated or 0) + int(block["escalated"].sum())
-        # Most labels need no remark, and groups of texts are slow to make.
-        reasons = block["reason"].astype(object).fillna("") if "reason" in block else ""
-        rows = block[["query_id", "status"]].assign(reason=reasons)
-        rows = rows[~labelled | (rows["reason"] != "")]
-        alike = rows.groupby(["status", "reason", "query_id"], sort=False, as_index=False)
-        noted.append(alike.size().rename(columns={"size": "pairs"}) if len(rows) else rows.assign(pairs=0))
-    counts = pd.concat(noted)
+    counts = _remarkable(labeling)
 
     def among(rows: pd.DataFrame) -> str:
         return f"{rows['query_id'].nunique():,} of {total:,} queries"
 
     # Exclusions have to be read before the scores, which are about the rest.
-    without = counts[counts["status"] == Status.NOT_APPLICABLE.value]
+    without = counts[counts["status"] == Status.NOT_APPLICABLE]
     if len(without):
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
         yield f"{name} does not apply to {among(without)}, which have no score under it ({excuse})."
-    unasked = counts[counts["status"] == Status.UNASKED.value]
+    unasked = counts[counts["status"] == Status.UNASKED]
     for reason, rows in unasked.groupby("reason"):
         lacked = f"{rows['pairs'].sum():,} {labels}, in {among(rows)}"
         yield f"{name} lacks {lacked}: {str(reason) or 'these documents were never judged'}."
-    doubtful = counts[(counts["status"] == Status.OK.value) & (counts["reason"] != "")]
+    doubtful = counts[counts["status"] == Status.OK]
     for reason, rows in doubtful.groupby("reason"):
         yield f"{name}: {rows['pairs'].sum():,} {labels}, in {among(rows)}, may be wrong: {reason}."
+    escalated = labeling.column("escalated")
     if escalated is not None:
-        share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
+        doubts = int(escalated.sum())
+        share = f"{doubts:,} of {len(labeling):,} pairs ({doubts / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
-    if met is not None and len(met) < FEW * total:
-        few = "judges none of the documents"
-        if met:
-            few = f"judges documents of only {len(met):,} of {total:,} queries"
-        yield f"{name} {few} in the pool of these runs: are these from the same collection?"
-    # If nothing was judged, that is why all of them are alike.
-    elif len(given) == 1 and given.total() >= MANY:
-        (label,) = given
-        yield f"{name} gives all {given.total():,} pairs the same label, {label:g}: it tells no documents apart."
+    judged = labeling.column("judged")
+    if judged is not None and judged.notna().any():
+        met = len(np.unique(labeling.row_codes[(judged == 1).to_numpy()]))
+        if met < FEW * total:
+            few = "judges none of the documents"
+            if met:
+                few = f"judges documents of only {met:,} of {total:,} queries"
+            yield f"{name} {few} in the pool of these runs: are these from the same collection?"
+            # That is also why all labels are alike.
+            return
+    given = labeling.row_relevance[labeling.row_status == STATUSES.index(Status.OK)]
+    if len(given) >= MANY and given.min() == given.max():
+        yield f"{name} gives all {len(given):,} pairs the same label, {given[0]:g}: it tells no documents apart."
+
+
+def _remarkable(labeling: Labeling) -> pd.DataFrame:
+    """Return the numbers of labels that are missing or have a reason, ``query_id, status, reason, pairs``, by query."""
+    import pandas as pd
+
+    reason = labeling.column("reason")
+    rows = pd.DataFrame({"query": labeling.row_codes, "status": labeling.row_status})
+    rows["reason"] = "" if reason is None else reason
+    # Most labels need no remark, and groups of texts are slow to make.
+    rows = rows[(rows["status"] != STATUSES.index(Status.OK)) | (rows["reason"] != "")]
+    counts = rows.groupby(["query", "status", "reason"], as_index=False).size().rename(columns={"size": "pairs"})
+    counts["status"] = counts["status"].map(STATUSES.__getitem__)
+    counts["query_id"] = counts["query"].map(labeling.row_queries.__getitem__)
+    return counts.sort_values("query_id", kind="stable")
 
 
 def ways_read(labeling: Labeling) -> Iterator[str]:
     """Yield how the replies of a judge were read."""
-    import pandas as pd
-
-    blocks = [block["read_by"] for block in labeling.blocks("query_id", "read_by") if "read_by" in block]
-    if not blocks:
+    read_by = labeling.column("read_by")
+    if read_by is None:
         return
-    shares = pd.concat(blocks).value_counts()
+    shares = read_by.value_counts()
     replies = shares.sum()
     ways = {"form": "in the form asked for", "sentence": "as a plain sentence", "second request": "when asked again"}
     told = ", ".join(f"{shares.get(way, 0) / replies:.1%} {words}" for way, words in ways.items())

@@ -414,6 +414,13 @@ class Labeling(NotebookRepr):
         labels = self._frame(rows, ("query_id", *names))
         return [labels[name].tolist() if name in labels else [None] * len(rows) for name in names]
 
+    def column(self, name: str) -> pd.Series | None:
+        """Return a further column of all rows, in the order of the input; None if the labeling lacks it."""
+        if name not in self._further.column_names:
+            return None
+        column: pd.Series = self._further[name].to_pandas()
+        return column
+
     def at(self, pairs: Iterable[tuple[str, str]]) -> Floats:
         """Return the label of each (query id, doc id), NaN if there is none, shape (P,)."""
         queries = map(self.row_queries.__getitem__, self.row_codes.tolist())
