@@ -166,10 +166,14 @@ def _number(value: Any) -> float:
     return number
 
 
+_LONGEST: Final = 2**53
+"""No page has this many characters; from here on, numbers of a JSON file are rounded."""
+
+
 def _offset(value: Any) -> int:
     """Return a number of characters, also from a text (CSV)."""
     number = as_number(value)
-    if not (number >= 0 and number.is_integer()):
+    if not (0 <= number < _LONGEST and number.is_integer()):
         raise ValueError(f"must be a whole number of characters of the page, from 0, not {value!r}")
     return int(number)
 
@@ -360,7 +364,7 @@ class Source:
         for name, value in record.fields.items():
             if name not in self._known and not isinstance(value, list | dict):
                 text = "" if value is None else str(value)
-                columns[name] = self.checked(record, name, text_cell, text)
+                columns[self.checked(record, name, text_cell, name)] = self.checked(record, name, text_cell, text)
         return columns
 
     def each(

@@ -71,6 +71,7 @@ QUERIES: list[Case] = [
     ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, not a string"),
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
     ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
+    ("half of one in a name", obj(id="q", text="x", **{"\ud83d": "y"}), 1, "'\\ud83d', half of a surrogate pair"),
     ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8: it is probably cp1252 (Windows), in which the word reads 'café'. Convert the file: iconv -f CP1252"),
     ("no text at all", b"query_id,text\nq1,caf\xe9\x02\n", 2, "byte 7 of the line is not UTF-8: it is not a text file"),
     ("Japanese", "query_id,text\nq1,日本の首都はどこ\n".encode("cp932"), 2, "it may be CP932 (Japanese: '日本の首都はどこ')"),

@@ -45,6 +45,7 @@ def test_spans_are_read_from_every_form_and_nobody_has_to_give_them(tmp_path: Pa
     [
         ({"start": 3, "end": 3}, "ends on its page at 3, which is not after its start at 3"),
         ({"start": -1, "end": 3}, "'start' must be a whole number of characters of the page, from 0, not -1"),
+        ({"start": 0, "end": 1e20}, "'end' must be a whole number of characters"),
         ({"start": 0, "end": 2.5}, "'end' must be a whole number of characters"),
         ({"start": True, "end": 3}, "not True"),
         ({"start": 0}, "has a start or an end on its page, but not both"),
