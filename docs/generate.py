@@ -24,6 +24,7 @@ from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.console.help import Command, sections_of
 from judgekit.data.forms.own import TOOLS
+from judgekit.data.forms.tool import either
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
@@ -182,7 +183,7 @@ def _tools() -> str:
     rows = []
     for tool in TOOLS:
         taken = ", ".join(what for what in _TAKEN if getattr(tool, what))
-        left = ", ".join(f"`{name}`" for name in tool.scores if name != "*")
+        left = ", ".join(f"`{name}`" for name in either(tool.scores) if name != "*")
         if not left and tool.scores:
             left = "further columns of numbers"
         rows.append((f"`{tool.name}` {tool.release}", tool.exports, taken, left))

@@ -9,7 +9,8 @@ import pytest
 
 from judgekit.answers.nuggets import Nugget, read_nuggets
 from judgekit.data.files import read_table
-from judgekit.data.forms.own import TOOLS
+from judgekit.data.forms.own import FORMS as FORMS_BY_NAME, TOOLS
+from judgekit.data.forms.tool import rows_at
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS
@@ -593,6 +594,20 @@ def test_each_tool_names_the_release_whose_export_lies_here():
     for tool in TOOLS:
         name = tool.name.removesuffix("_experiment")
         assert any(f"-{tool.release}" in folder and name in folder for folder in folders), tool.name
+
+
+TAKING = [form for form in FORMS_BY_NAME.values() if form.taken is not None]
+
+
+@pytest.mark.parametrize("form", TAKING, ids=[form.name for form in TAKING])
+def test_the_account_of_a_file_names_columns_that_it_has(form):
+    record = json.loads(form.example)
+    (fields, *_) = [row for place in form.rows for row in rows_at(record, place)] or [record]
+    (fields, *_) = form.each(fields) if form.each else [fields]
+    roles = form.taken(fields)
+    assert roles
+    for name in roles:
+        assert re.split(r"\.|\[", name)[0] in fields or name in fields
 
 
 def deepeval_rows(cells):

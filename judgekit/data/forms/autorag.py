@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.data.forms.entry import listed_in
 from judgekit.data.forms.tool import Tool
 
 
-def _retrieval_gt(fields: Mapping[str, Any]) -> list[Any] | None:
+def _ids(written: Any) -> list[Any] | None:
     """Return the ids of the needed passages; a tuple if any of several will do."""
-    groups = listed_in(fields.get("retrieval_gt"))
+    groups = listed_in(written)
     if not groups:
         return None
     return [tuple(group) if isinstance(group, list) else group for group in groups]
@@ -20,10 +19,11 @@ def _retrieval_gt(fields: Mapping[str, Any]) -> list[Any] | None:
 AUTORAG: Final = Tool(
     "autorag",
     tells=("query", "retrieval_gt"),
-    question=("query",),
-    id=("qid",),
-    reference=("generation_gt",),
-    gold_ids=(_retrieval_gt,),
+    question="query",
+    id="qid",
+    reference="generation_gt",
+    gold_ids="retrieval_gt",
+    reads={"gold_ids": _ids},
     options=("alternatives",),
     example='{"qid": "q1", "query": "Who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',
 )

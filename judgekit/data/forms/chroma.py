@@ -2,21 +2,20 @@
 
 from typing import Final
 
-from judgekit.data.fields import QUERY
-from judgekit.data.forms.rag import ASKED, RIGHT, SAID
+from judgekit.data.forms.rag import ASKED, IDENTIFIED, RIGHT, SAID
 from judgekit.data.forms.tool import Tool
 
 CHROMA: Final = Tool(
     "chroma",
     release="1.5.9",
     exports="`collection.query(…)` of one question, with `question` beside it",
-    tells=("ids", "documents", "|".join(ASKED)),
+    tells=("ids", "documents", ASKED),
     question=ASKED,
-    id=QUERY["id"],
+    id=IDENTIFIED,
     answer=SAID,
     reference=RIGHT,
-    passages=("documents",),
-    passage_ids=("ids",),
-    run=("run",),
+    passages="documents",
+    passage_ids="ids",
+    run="run",
     example='{"question": "Who?", "ids": [["d1"]], "documents": [["by Ann"]]}\n',
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.data.forms.entry import object_in
@@ -12,20 +11,21 @@ _FIRST: Final = "run_1_"
 """Questions may be answered repeatedly; further repetitions stay as columns."""
 
 
-def _passages(fields: Mapping[str, Any]) -> list[Any] | None:
-    held = object_in(fields.get(f"{_FIRST}retrieved_passages"))
-    return None if held is None else [{"id": own, "text": text} for own, text in held.items()]
+def _by_id(retrieved: Any) -> list[Any] | None:
+    passages = object_in(retrieved)
+    return None if passages is None else [{"id": own, "text": text} for own, text in passages.items()]
 
 
 OPENRAGEVAL: Final = Tool(
     "openrageval",
     exports="the CSV of `open-rag-eval eval`",
     tells=("query_id", "query", f"{_FIRST}retrieved_passages", f"{_FIRST}generated_answer"),
-    question=("query",),
-    id=("query_id",),
-    answer=(sentences(f"{_FIRST}generated_answer[].text"),),
-    passages=(_passages,),
-    scores=(f"{_FIRST}retrieval_score_*", f"{_FIRST}generation_score_*"),
+    question="query",
+    id="query_id",
+    answer=f"{_FIRST}generated_answer[].text",
+    passages=f"{_FIRST}retrieved_passages",
+    reads={"answer": sentences, "passages": _by_id},
+    scores=f"{_FIRST}retrieval_score_* | {_FIRST}generation_score_*",
     example='{"query_id": "q1", "query": "Who?", "run_1_retrieved_passages": {"d1": "by Ann"},'
     ' "run_1_generated_answer": [{"text": "Ann", "citations": ["d1"]}]}\n',
 )

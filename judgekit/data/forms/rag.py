@@ -13,34 +13,40 @@ from typing import Any, Final
 from judgekit.data.fields import DECLARED, QUERY, REFERENCES
 from judgekit.data.forms.entry import is_scored, passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
-from judgekit.data.forms.tool import Tool, entry_by, roles_of
+from judgekit.data.forms.tool import Tool, either, entry_by, roles_of
 from judgekit.data.tables import RATED
 from judgekit.registry import DataForm
 
-ASKED: Final = ("user_input", "question", "query", "input", "text")
+ASKED: Final = "user_input | question | query | input | text"
+IDENTIFIED: Final = " | ".join(QUERY["id"])
 RIGHT: Final = (
-    *("answers", "ground_truths", "ground_truth", "reference"),
-    *("expected_output", "expected_answer", "reference_answer"),
+    "answers | ground_truths | ground_truth | reference | expected_output | expected_answer | reference_answer"
 )
-SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output")
+SAID: Final = "response | actual_output | answer | result | generation | output"
 _RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
 _CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
 _TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
 _GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
+
+def _within(held: str, paths: str) -> str:
+    """Return the paths of members of an object."""
+    return " | ".join(f"{held}.{path}" for path in either(paths))
+
+
 _TABLE: Final = Tool(
     "rag",
-    question=(*(f"{held}.{name}" for held in ("input", "inputs") for name in ASKED), *ASKED),
-    id=QUERY["id"],
-    answer=(*(f"output.{name}" for name in SAID), *SAID),
+    question=f"{_within('input', ASKED)} | {_within('inputs', ASKED)} | {ASKED}",
+    id=IDENTIFIED,
+    answer=f"{_within('output', SAID)} | {SAID}",
     reference=RIGHT,
-    passages=_CONTEXTS,
-    gold=("reference_contexts", "context"),
-    run=("run",),
-    scores=("*",),
+    passages=" | ".join(_CONTEXTS),
+    gold="reference_contexts | context",
+    run="run",
+    scores="*",
     example='{"question": "Who?", "contexts": ["by Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
 )
-_RESULT: Final = Tool("retrieved", question=ASKED, id=QUERY["id"], answer=SAID, reference=RIGHT, run=("run",))
+_RESULT: Final = Tool("retrieved", question=ASKED, id=IDENTIFIED, answer=SAID, reference=RIGHT, run="run")
 
 
 def _marks_rag(fields: Mapping[str, Any]) -> bool:
@@ -83,7 +89,7 @@ def _listed(fields: Mapping[str, Any]) -> str | None:
 def _result(fields: Mapping[str, Any]) -> Tool:
     """Return the places of a result's parts."""
     listed = _listed(fields)
-    return replace(_RESULT, passages=(listed,) if listed else ())
+    return replace(_RESULT, passages=listed or "")
 
 
 def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:

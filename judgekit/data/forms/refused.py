@@ -26,7 +26,7 @@ def _is_took(fields: Mapping[str, Any]) -> bool:
 
 
 _TOOLS: Final = (
-    Tool("search-responses", tells=("hits.hits",), rows=("responses",), refused=_NO_QUESTION),
+    Tool("search-responses", tells=("hits.hits",), rows="responses", refused=_NO_QUESTION),
     Tool(
         "openrageval-answers",
         tells=("query_run", "passage_id", "passage", "generated_answer"),

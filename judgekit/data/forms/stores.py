@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from judgekit.data.fields import QUERY
 from judgekit.data.forms.entry import IDS
-from judgekit.data.forms.rag import ASKED, RIGHT
-from judgekit.data.forms.tool import Tool, texts_at
-
-_SAID: Final = ("answer", "actual_output", "generation")
-"""Names of answers; `response` and `result` are the engine's response."""
+from judgekit.data.forms.rag import ASKED, IDENTIFIED, RIGHT
+from judgekit.data.forms.tool import Tool, with_texts
 
 
-def _store(
-    name: str, lists: tuple[str, ...], held: str, own: str, *, example: str, release: str = "", exports: str = ""
-) -> Tool:
-    """Return the form of an engine that lists its results under one of some names.
+def _store(name: str, places: str, held: str, own: str, *, example: str, release: str = "", exports: str = "") -> Tool:
+    """Return the form of an engine that lists its results at one of some places.
 
     ``held`` is the path of an item's stored document, ``own`` its id; an id inside the document wins.
     """
@@ -25,21 +19,23 @@ def _store(
         name,
         release,
         exports,
-        tells=("|".join(lists), "|".join((*ASKED, *QUERY["id"]))),
+        tells=(places, f"{ASKED} | {IDENTIFIED}"),
         question=ASKED,
-        id=QUERY["id"],
-        answer=_SAID,
+        id=IDENTIFIED,
+        # `response` and `result` are the engine's.
+        answer="answer | actual_output | generation",
         reference=RIGHT,
-        passages=tuple(texts_at(f"{place}[].{held}") for place in lists),
-        passage_ids=tuple(f"{place}[].{ids}" for place in lists),
-        run=("run",),
+        passages=f"{places}[].{held}",
+        passage_ids=f"{places}[].{ids}",
+        reads={"passages": with_texts},
+        run="run",
         example=example,
     )
 
 
 QDRANT: Final = _store(
     "qdrant",
-    ("points", "result.points", "response.result.points", "response.points"),
+    "points | result.points | response.result.points | response.points",
     "payload",
     "id",
     release="1.20.0",
@@ -48,7 +44,7 @@ QDRANT: Final = _store(
 )
 ELASTICSEARCH: Final = _store(
     "elasticsearch",
-    ("hits.hits", "response.hits.hits", "body.hits.hits"),
+    "hits.hits | response.hits.hits | body.hits.hits",
     "_source",
     "_id",
     example='{"question": "Who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "by Ann"}}]}}\n',
@@ -58,9 +54,9 @@ RANK_EVAL: Final = Tool(
     "rank_eval",
     exports="the response of Elasticsearch's or OpenSearch's `_rank_eval`",
     tells=("key", "metric_score", "hits", "unrated_docs"),
-    id=("key",),
-    passage_ids=("hits[].hit._id",),
-    rows=("details.*",),
+    id="key",
+    passage_ids="hits[].hit._id",
+    rows="details.*",
     example='{"metric_score": 0.5, "details": {"q1": {"metric_score": 0.5, "unrated_docs": [],'
     ' "hits": [{"hit": {"_id": "d1", "_score": 2.5}, "rating": 1}]}}}\n',
 )

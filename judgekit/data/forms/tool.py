@@ -1,14 +1,14 @@
 """Declares a tool's records: the paths of question, answer, passages and so on.
 
 A path is names from the record inwards, ``inputs.question``: a column of that name, or members of members;
-``outputs.*`` is the only member, ``hits[].id|name`` the list of what the items of a list have under either name. A
-function takes the record. Of several paths the first that holds something counts.
+``outputs.*`` is the only member, ``hits[].id`` the list of what the items of a list have. ``|`` separates alternatives,
+of which the first that holds something counts: ``question | query``, and for each item ``hits[].id | name``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
@@ -16,8 +16,6 @@ from typing import Any, Final
 from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of
 from judgekit.registry import DataForm
 
-Path = str | Callable[[Mapping[str, Any]], Any]
-_LISTS: Final = ("reference", "passages", "passage_ids", "gold", "gold_ids")
 _ROLES: Final = {
     "question": "question",
     "id": "id of the question",
@@ -30,6 +28,7 @@ _ROLES: Final = {
     "run": "run",
     "failed": "error, in place of an answer",
 }
+_LISTS: Final = ("reference", "passages", "passage_ids", "gold", "gold_ids")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Tool:
         name: of its form.
         release: the release whose exports the tests read.
         exports: the files that its users save, for the page on imports.
-        tells: paths that exist in all of its records; ``|`` separates alternatives.
+        tells: paths that exist in all of its records.
         question: its text.
         id: an id that all runs share.
         answer: the application's.
@@ -53,6 +52,8 @@ class Tool:
         scores: patterns of the names of its own scores.
         lower: those for which lower is better.
         failed: the reason for a missing answer.
+        reads: for parts that the tool spells in its own way: from what it wrote to the text or list that is meant;
+            None if there is none. A `ValueError` says what is wrong with it.
         rows: the place of the records in a file that wraps them; ``queries.*``: the members of an object, each with its
             name as ``key``.
         each: the records of a record that holds several runs.
@@ -66,19 +67,20 @@ class Tool:
     release: str = ""
     exports: str = ""
     tells: Sequence[str] = ()
-    question: Sequence[Path] = ()
-    id: Sequence[Path] = ()
-    answer: Sequence[Path] = ()
-    reference: Sequence[Path] = ()
-    passages: Sequence[Path] = ()
-    passage_ids: Sequence[Path] = ()
-    gold: Sequence[Path] = ()
-    gold_ids: Sequence[Path] = ()
-    run: Sequence[Path] = ()
-    scores: Sequence[str] = ()
-    lower: Sequence[str] = ()
-    failed: Sequence[Path] = ()
-    rows: Sequence[str] = ()
+    question: str = ""
+    id: str = ""
+    answer: str = ""
+    reference: str = ""
+    passages: str = ""
+    passage_ids: str = ""
+    gold: str = ""
+    gold_ids: str = ""
+    run: str = ""
+    scores: str = ""
+    lower: str = ""
+    failed: str = ""
+    reads: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    rows: str = ""
     each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
     refused: str = ""
     mark: str = ""
@@ -87,7 +89,7 @@ class Tool:
 
     def form(self, marks: Callable[[Mapping[str, Any]], bool] | None = None) -> DataForm:
         """Return the form of its exports; ``marks`` recognises them if ``tells`` does not."""
-        lists = [path for key in _LISTS for path in getattr(self, key) if isinstance(path, str)]
+        lists = [path for part in _LISTS if part not in self.reads for path in either(getattr(self, part))]
         return DataForm(
             self.name,
             partial(entry_by, self),
@@ -99,22 +101,26 @@ class Tool:
             narrows=partial(_kinds, self),
             example=self.example,
             taken=partial(roles_of, self),
-            rows=tuple(self.rows),
+            rows=tuple(either(self.rows)),
             each=self.each,
             refused=self.refused,
             mark=self.mark,
         )
 
 
-def at(fields: Mapping[str, Any], path: Path) -> Any:
+def either(paths: str) -> list[str]:
+    """Return alternative paths one by one; those of each item of a list stay together."""
+    place, several, inner = paths.partition("[].")
+    return [path.strip() + several + inner for path in place.split("|") if path]
+
+
+def at(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path of a record, or None."""
-    if not isinstance(path, str):
-        return path(fields)
     if path in fields:
         return fields[path]
     place, several, inner = path.partition("[].")
     if several:
-        return _in_each(at(fields, place), place, inner.split("|"))
+        return _in_each(at(fields, place), place, either(inner))
     *outer, last = path.split(".")
     held: Any = fields
     for name in outer:
@@ -138,33 +144,20 @@ def _in_each(held: Any, place: str, paths: Sequence[str]) -> list[Any] | None:
         raise ValueError(f"{place!r} must be a list of objects")
     values = []
     for item in items:
-        value = next((value for value in (at(item, path) for path in paths) if value is not None), None)
-        if value is None:
-            return None
-        values.append(value)
-    return values
+        held = (at(item, path) for path in paths)
+        values.append(next((value for value in held if value is not None), None))
+    return None if None in values else values
 
 
-def sentences(path: str) -> Path:
-    """Return a path function for a text given as a list of sentences."""
-
-    def joined(fields: Mapping[str, Any]) -> str | None:
-        parts = at(fields, path)
-        return None if parts is None else " ".join(map(str, parts))
-
-    joined.__name__ = path.split("[")[0]  # by which `roles_of` tells the column
-    return joined
+def sentences(parts: Any) -> str | None:
+    """Return a text that is given as a list of sentences."""
+    return None if parts is None else " ".join(map(str, parts))
 
 
-def texts_at(path: str) -> Path:
-    """Return the path of stored documents, None where they were not returned or hold no known text."""
-
-    def passages(fields: Mapping[str, Any]) -> Any:
-        stored = at(fields, path) or [{}]
-        texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored]
-        return stored if all(texts) else None
-
-    return passages
+def with_texts(stored: Any) -> Any:
+    """Return stored documents; None where they were not returned or hold no known text."""
+    texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored or [{}]]
+    return stored if all(texts) else None
 
 
 def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
@@ -177,54 +170,51 @@ def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     return held
 
 
-def _seen(fields: Mapping[str, Any], path: Path) -> Any:
-    """Return the value at a path; True if it cannot be read, which becomes an error with its line later."""
+def _part(tool: Tool, fields: Mapping[str, Any], part: str, path: str) -> Any:
+    """Return what a record holds of a part at one of its paths, or None."""
+    value = at(fields, path)
+    return tool.reads[part](value) if part in tool.reads else value
+
+
+def _seen(tool: Tool, fields: Mapping[str, Any], part: str, path: str) -> Any:
+    """Return the same; True if it cannot be read, which becomes an error with its line later."""
     try:
-        return at(fields, path)
+        return _part(tool, fields, part, path)
     except ValueError:
         return True
 
 
-def _first(fields: Mapping[str, Any], paths: Sequence[Path], but: Path | None = None) -> Path | None:
-    """Return the first path with a value."""
-    for path in paths:
-        if path != but and _seen(fields, path) not in (None, ""):
-            return path
-    return None
-
-
 def _tells(tool: Tool, fields: Mapping[str, Any]) -> bool:
-    for either in tool.tells:
-        if not any(path in fields or at(fields, path) is not None for path in either.split("|")):
-            return False
-    return True
+    return all(any(path in fields or at(fields, path) is not None for path in either(paths)) for paths in tool.tells)
 
 
-def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the place of each part in a record."""
-    found: dict[str, Path] = {}
-    for key in _ROLES:
-        # deepeval keeps gold texts under a name that others use for retrieved passages.
-        path = _first(fields, getattr(tool, key), found.get("passages") if key == "gold" else None)
-        if path is not None:
-            found[key] = path
+def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first path of each part that a record holds."""
+    found: dict[str, str] = {}
+    for part in _ROLES:
+        for path in either(getattr(tool, part)):
+            # deepeval keeps gold texts under a name that others use for retrieved passages.
+            taken = part == "gold" and path == found.get("passages")
+            if not taken and _seen(tool, fields, part, path) not in (None, ""):
+                found[part] = path
+                break
     return found
 
 
 def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a tool's record."""
     paths = _paths(tool, fields)
-    held = {key: at(fields, path) for key, path in paths.items()}
-    passages = _with_ids(tool, held, paths, "passages")
-    gold = _with_ids(tool, held, paths, "gold")
+    held = {part: _part(tool, fields, part, path) for part, path in paths.items()}
+    passages = _with_ids(held, paths, "passages", "passage_ids")
+    gold = _with_ids(held, paths, "gold", "gold_ids")
     known = {str(passage.get("text")): passage["id"] for passage in passages if passage.get("id") is not None}
     golden: dict[str | tuple[str, ...], int] = {}
     for passage in gold:
-        text, title = passage.get("text"), str(passage.get("title") or "")
-        own = passage.get("id")
-        # A retrieved gold passage keeps its id there.
-        if own is None:
-            own = known.get(str(text), content_id(title, str(text)))
+        if passage.get("id") is None:
+            text = str(passage.get("text"))
+            # A retrieved gold passage keeps its id there.
+            passage["id"] = known.get(text, content_id(str(passage.get("title") or ""), text))
+        own = passage["id"]
         golden[own if isinstance(own, tuple) else str(own)] = 1
     asked = object_in(held.get("question"))
     if asked is not None:
@@ -241,9 +231,6 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
         own = passage.get("id")
         ranked.setdefault(f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own), passage)
     sources = [passage for passage in gold if isinstance(passage.get("text"), str)]
-    for passage in sources:
-        if passage.get("id") is None and passage["text"] in known:
-            passage["id"] = known[passage["text"]]
     return {**entry, "ctxs": [*ranked.values()], "gold": [*golden.items()], "sources": sources}
 
 
@@ -254,74 +241,71 @@ def _id(value: Any) -> Any:
     return value
 
 
-def _with_ids(tool: Tool, held: Mapping[str, Any], paths: Mapping[str, Path], what: str) -> list[dict[str, Any]]:
+def _with_ids(held: Mapping[str, Any], paths: Mapping[str, str], what: str, names: str) -> list[dict[str, Any]]:
     """Return passages with ids from a separate list."""
-    names = what if what == "gold" else "passage"
-    listed = [passage_of(item) for item in list_of(held.get(what, []), paths.get(what))]
-    ids = [_id(value) for value in list_of(held.get(f"{names}_ids", []), paths.get(f"{names}_ids"))]
+    passages = [passage_of(item) for item in list_of(held.get(what), paths.get(what))]
+    ids = [_id(value) for value in list_of(held.get(names), paths.get(names))]
     if not ids:
-        return listed
-    if not listed:
+        return passages
+    if not passages:
         return [{"id": own} for own in ids]
-    if len(ids) != len(listed):
-        both = f"{paths[what]!r} holds {len(listed)} passages, {paths[f'{names}_ids']!r} {len(ids)} ids"
+    if len(ids) != len(passages):
+        both = f"{paths[what]!r} holds {len(passages)} passages, {paths[names]!r} {len(ids)} ids"
         raise ValueError(f"{both}: there must be an id for each")
-    return [{**passage, "id": own} for passage, own in zip(listed, ids, strict=True)]
+    return [{**passage, "id": own} for passage, own in zip(passages, ids, strict=True)]
 
 
 def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the kinds in a file, by the record that reveals its form."""
-    there = {key for key in _ROLES if any(_is_there(fields, path) for path in getattr(tool, key))}
-    kinds = ["query"] if "question" in there else []
-    retrieved = [_seen(fields, path) for path in tool.passages]
-    if "passages" in there and any(value is not None for value in retrieved):
+
+    def there(part: str) -> bool:
+        paths = either(getattr(tool, part))
+        return any(path in fields or _seen(tool, fields, part, path) is not None for path in paths)
+
+    kinds = ["query"] if there("question") else []
+    if any(_seen(tool, fields, "passages", path) is not None for path in either(tool.passages)):
         kinds += ["doc", "run"]
-    elif "passage_ids" in there:
+    elif there("passage_ids"):
         kinds.append("run")
     if {"gold", "gold_ids"} & _paths(tool, fields).keys():
         kinds.append("qrels")
-    if {"answer", "failed"} & there:
+    if there("answer") or there("failed"):
         kinds.append("answer")
     return tuple(kinds)
-
-
-def _is_there(fields: Mapping[str, Any], path: Path) -> bool:
-    return (isinstance(path, str) and path in fields) or _seen(fields, path) is not None
 
 
 def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the role of each column of a record, "" for unused ones."""
     taken: dict[str, str] = {}
-    for key, path in _paths(tool, fields).items():
-        name = path if isinstance(path, str) else path.__name__.strip("_")
-        alone = key == "passages" and isinstance(_seen(fields, path), str) and not listed_in(_seen(fields, path))
-        taken[name] = "one passage, since it is no list" if alone else _ROLES[key]
-    taken |= {path: _ROLES["failed"] for path in tool.failed if isinstance(path, str) and path in fields}
+    for part, path in _paths(tool, fields).items():
+        value = _seen(tool, fields, part, path)
+        alone = part == "passages" and isinstance(value, str) and not listed_in(value)
+        taken[path] = "one passage, since it is no list" if alone else _ROLES[part]
+    taken |= {path: _ROLES["failed"] for path in either(tool.failed) if path in fields}
     for name in _names(fields, tool.scores):
         if name in taken or any(path.startswith((f"{name}.", f"{name}[")) for path in taken):
             continue
-        value = at(fields, name)
-        number = value is None or isinstance(value, bool | int | float) or _is_number(value)
-        score = any(fnmatchcase(name, pattern) for pattern in tool.scores)
-        if score and (number or "*" not in tool.scores):
-            less = any(fnmatchcase(name, pattern) for pattern in tool.lower)
-            taken[name] = "score, lower is better" if less else "score"
-        else:
-            taken[name] = ""
+        score = _matches(name, tool.scores) and (tool.scores != "*" or _may_be_number(at(fields, name)))
+        lower = ", lower is better" if _matches(name, tool.lower) else ""
+        taken[name] = f"score{lower}" if score else ""
     return taken
 
 
-def _names(fields: Mapping[str, Any], patterns: Sequence[str]) -> Iterator[str]:
+def _names(fields: Mapping[str, Any], patterns: str) -> Iterator[str]:
     """Yield the names of columns, and of object members that match a pattern."""
     for name, value in fields.items():
         members = [f"{name}.{member}" for member in value] if isinstance(value, Mapping) else []
-        inside = [member for member in members if any(fnmatchcase(member, pattern) for pattern in patterns)]
+        inside = [member for member in members if _matches(member, patterns)]
         yield from inside or [str(name)]
 
 
-def _is_number(value: Any) -> bool:
+def _matches(name: str, patterns: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in either(patterns))
+
+
+def _may_be_number(value: Any) -> bool:
     if not isinstance(value, str):
-        return False
+        return value is None or isinstance(value, int | float)
     try:
         float(value)
     except ValueError:

@@ -9,9 +9,9 @@ TRULENS: Final = Tool(
     release="2.16.0",
     exports="`session.get_records_and_feedback()`",
     tells=("app_version", "record_id", "input", "output"),
-    question=("input",),
-    answer=("output",),
-    run=("app_version",),
-    scores=("*",),
+    question="input",
+    answer="output",
+    run="app_version",
+    scores="*",
     example='{"app_version": "v1", "record_id": "r1", "input": "Who?", "output": "Ann"}\n',
 )
