@@ -153,6 +153,8 @@ def packing(path: Path, expected: str = "a file") -> str | None:
         if re.match(magic, start):
             if magic in _FOREIGN:
                 cure = ". Convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW" if kind == _UTF_16 else ""
+                if path.suffix == ".eval":
+                    cure = f". It is a log of Inspect: inspect log convert {path} --to json --output-dir FOLDER"
                 raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd{cure}", path)
             return kind
     return None

@@ -17,6 +17,7 @@ from judgekit.data.fields import TABULAR, Source
 from judgekit.data.files import read_table
 from judgekit.data.forms import ENTRY, entry_of, run_of
 from judgekit.data.forms.entry import content_id, hashed, is_content_id
+from judgekit.data.forms.repeated import one_of_several
 from judgekit.data.frames import one_by_one
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
@@ -177,7 +178,8 @@ def give_runs_files(files: Files) -> None:
         by_run: dict[str, list[DataRecord]] = {}
         asked: list[tuple[object, str]] = []
         try:
-            for record in records_of(file.given, file.content.flat):
+            every = records_of(file.given, file.content.flat)
+            for record in one_of_several(file.content.form, origin, every, options):
                 entry = entry_of(file.content.form, origin, record)
                 run = run_of(entry, record, options)
                 asked.append((entry.get("query_id"), folded(str(entry.get("question")))))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 from tests.exports.halls import QUESTIONS, RUNS
 
 EXPORTS = Path(__file__).parent.parent / "exports"
@@ -276,6 +277,10 @@ REFUSED = {
     "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
     "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
     "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
+    "samples.csv": (
+        "sample_id,eval_id,log,id,epoch,input,choices,target,score_includes\nab,cd,a.eval,1,1,Who?,,Ann,C\n",
+        "inspect log convert LOG --to json --output-dir FOLDER",
+    ),
     "open-rag-eval.csv": (
         "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
         "give the CSV that open-rag-eval eval writes",
@@ -290,10 +295,10 @@ def test_what_cannot_be_joined_is_refused_with_what_to_save_instead(name, tmp_pa
     path = tmp_path / name
     path.write_text(text)
     assert not recognise(path).kinds
-    with pytest.raises(DataError, match=cure):
+    with pytest.raises(DataError, match=re.escape(cure)):
         raise DataError(recognise(path).why)
     for read in (read_queries, read_run, read_qrels, read_docs):
-        with pytest.raises(DataError, match=cure):
+        with pytest.raises(DataError, match=re.escape(cure)):
             read(path)
 
 
@@ -308,6 +313,178 @@ def test_records_inside_of_an_unknown_tools_object_are_refused_with_the_way_out(
     (query,) = read_queries(f"json(id=no,text=asked):{alone}").values()
     assert (query.query_id, query.text) == ("1", "Who?")
     assert recognise(f"json(query_id=no,answer=said):{alone}").kinds == ("answer",)
+
+
+EPOCHS = EXPORTS / "inspect_ai-0.3.285" / "epochs.json"
+
+
+def test_epochs_of_inspect_are_chosen_or_named_runs():
+    with pytest.raises(DataError, match="each question has several records, which 'epoch' tells apart") as refused:
+        read_queries(EPOCHS)
+    one, runs = re.findall(rf"write (\S+){EPOCHS} to take one of them, or (\S+){EPOCHS} if", str(refused.value))[0]
+    assert (one, runs) == ("inspect_ai(epoch=1):", "inspect_ai(run=epoch):")
+    first = [question.answer("bm25") for question in QUESTIONS[:4]]
+    assert read_table(ANSWERS, f"{one}{EPOCHS}")["answer"].tolist() == first
+    each = read_table(ANSWERS, f"{runs}{EPOCHS}")
+    assert {*each["run"]} == {"1", "2"}
+    assert each[each["run"] == "1"]["answer"].tolist() == first
+    second = [question.answer("dense") for question in QUESTIONS[:4]]
+    assert each[each["run"] == "2"]["answer"].tolist() == second
+    assert [*read_run(f"{one}{EPOCHS}").query_ids] == [question.id for question in QUESTIONS[:4]]
+    with pytest.raises(UsageError, match="unknown epoch '3': choose from 1, 2"):
+        read_queries(f"inspect_ai(epoch=3):{EPOCHS}")
+
+
+def test_a_chat_of_inspect_is_a_question_behind_a_conversation():
+    queries = [*read_queries(f"inspect_ai(epoch=2):{EPOCHS}").values()]
+    assert [query.text for query in queries] == [question.text for question in QUESTIONS[:4]]
+    assert [query.answers for query in queries] == [(q.reference, q.reference.upper()) for q in QUESTIONS[:4]]
+    # The system's instructions are no turn, and a single message is no conversation.
+    turns = [[message["content"] for message in query.messages] for query in queries]
+    assert turns == [["Where is it?", "In the north.", query.text] for query in queries[:3]] + [[]]
+
+
+def test_all_scorers_of_inspect_are_scores():
+    content = recognise(EPOCHS)
+    roles = content.form.taken(content.told)
+    assert [name for name, role in roles.items() if role == "score"] == ["scores.includes", "scores.match"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (
+            [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ann"}],
+            "does not end with a question",
+        ),
+        ([{"role": "system", "content": "Be short."}], "does not end with a question"),
+        (
+            [{"role": "user", "content": [{"type": "image", "image": "a.png"}]}],
+            "a message of the conversation is no text",
+        ),
+        ([{"role": "user", "content": None}], "a message of the conversation is no text"),
+    ],
+)
+def test_a_conversation_without_a_question_is_refused_with_its_line(messages, said, tmp_path):
+    path = tmp_path / "log.json"
+    sample = {"id": 1, "epoch": 1, "input": messages, "target": "Ann", "output": {"completion": "Ann"}}
+    path.write_text(json.dumps({"samples": [sample]}, indent=1))
+    with pytest.raises(DataError, match=rf"line 2: samples\[0\]: .*{said}"):
+        read_queries(path)
+
+
+def test_a_text_in_parts_is_one_question_and_langchains_roles_are_read(tmp_path):
+    path = tmp_path / "log.json"
+    parts = [{"type": "text", "text": "Who"}, {"type": "text", "text": "built it?"}]
+    messages = [
+        {"type": "human", "content": "Hall?"},
+        {"type": "ai", "content": "Yes."},
+        {"role": "user", "content": parts},
+    ]
+    sample = {"id": 1, "epoch": 1, "input": messages, "target": "Ann", "output": {"completion": "Ann"}}
+    path.write_text(json.dumps({"samples": [sample]}))
+    (query,) = read_queries(path).values()
+    assert query.text == "Who\nbuilt it?"
+    assert [message["role"] for message in query.messages] == ["user", "assistant", "user"]
+
+
+def test_an_eval_file_of_inspect_is_refused_with_the_command_that_converts_it(tmp_path):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", "{}")
+    command = rf"inspect log convert {path} --to json --output-dir FOLDER"
+    assert command in recognise(path).why
+    with pytest.raises(DataError, match=command):
+        read_queries(path)
+
+
+def sample_of(**changed):
+    """A sample as lm-evaluation-harness 0.4.13 logs it."""
+    asked = {"gen_args_0": {"arg_0": "Who?", "arg_1": {"until": ["\n"]}}}
+    row = {"doc_id": 0, "doc": {"id": "007", "question": "Who?"}, "target": "Ann", "arguments": asked}
+    return {**row, "filtered_resps": ["Ann"], "filter": "none", "doc_hash": "ab12", "exact_match": 1.0} | changed
+
+
+def choices_of(*texts):
+    """The requests of a question with choices."""
+    return {f"gen_args_{number}": {"arg_0": "Who?", "arg_1": f" {text}"} for number, text in enumerate(texts)}
+
+
+def cures_in(path):
+    """The two spellings that the refusal of a file offers."""
+    with pytest.raises(DataError, match="each question has several records") as refused:
+        read_table(ANSWERS, path)
+    return re.findall(rf"write (\S+:){path} to take one of them, or (\S+:){path} if", str(refused.value))[0]
+
+
+def test_filters_of_lm_eval_are_chosen_or_named_runs(tmp_path):
+    """Generated in the shape of the harness' samples: a line for each document and filter."""
+    path = tmp_path / "samples_halls.jsonl"
+    rows = [sample_of(filter=name, filtered_resps=[f"by {name}"]) for name in ("strict-match", "flexible-extract")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one, runs = cures_in(path)
+    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == ["by strict-match"]
+    each = read_table(ANSWERS, f"{runs}{path}")
+    assert dict(zip(each["run"], each["answer"], strict=True)) == {
+        row["filter"]: row["filtered_resps"][0] for row in rows
+    }
+
+
+def test_repetitions_of_lm_eval_are_chosen_or_named_runs(tmp_path):
+    """Generated: a filter that keeps all replies of a request."""
+    path = tmp_path / "samples_halls.jsonl"
+    path.write_text(json.dumps(sample_of(filtered_resps=[["Ann", "Bob"]])) + "\n")
+    one, runs = cures_in(path)
+    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == ["Ann"]
+    assert read_table(ANSWERS, f"lm_eval(reply=2):{path}")["answer"].tolist() == ["Bob"]
+    assert sorted(read_table(ANSWERS, f"{runs}{path}")["run"]) == ["1", "2"]
+
+
+@pytest.mark.parametrize(("target", "right"), [("1", "Bartholomew"), ("Bartholomew", "Bartholomew"), ("0", "Ann")])
+def test_choices_of_lm_eval_are_answered_in_either_way_that_the_harness_chooses(target, right, tmp_path):
+    """Generated: log-probabilities, whose numbers and truths the harness logs as texts."""
+    path = tmp_path / "samples_halls.jsonl"
+    likely = {"filtered_resps": [["-1.5", "False"], ["-2.0", "False"]], "arguments": choices_of("Ann", "Bartholomew")}
+    row = sample_of(**likely, target=target, acc=0.0, acc_norm=1.0)
+    path.write_text(json.dumps(row) + "\n")
+    one, runs = cures_in(path)
+    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == ["Ann"]
+    each = read_table(ANSWERS, f"{runs}{path}")
+    assert dict(zip(each["run"], each["answer"], strict=True)) == {"acc": "Ann", "acc_norm": "Bartholomew"}
+    (query,) = read_queries(f"{one}{path}").values()
+    assert query.answers == (right,)
+    # A task that counts one way asks nothing.
+    del row["acc_norm"]
+    path.write_text(json.dumps(row) + "\n")
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"target": "1", "arguments": choices_of("1", "2")}, "one of the choices or the number of one"),
+        ({"target": "7", "arguments": choices_of("1", "2")}, "one of the choices or the number of one"),
+        ({"filtered_resps": [["x"], []], "arguments": choices_of("Ann", "Bob")}, "a log-probability for each choice"),
+        ({"filtered_resps": [None, 1.0], "arguments": choices_of("Ann", "Bob")}, "a log-probability for each choice"),
+        ({"filtered_resps": [["-1", "True"]], "arguments": choices_of("Ann")}, "must hold one text"),
+        ({"arguments": choices_of("Ann", "Ann")}, "must hold one text"),
+        ({"arguments": None}, "must hold one text"),
+    ],
+)
+def test_samples_of_lm_eval_that_answer_nothing_are_refused_with_their_line(changed, said, tmp_path):
+    path = tmp_path / "samples_halls.jsonl"
+    replies = {"filtered_resps": [["-1.5", "False"], ["-2.0", "False"]]}
+    path.write_text(json.dumps(sample_of()) + "\n" + json.dumps(sample_of(**(replies | changed))) + "\n")
+    with pytest.raises(DataError, match=f"line 2: .*{said}"):
+        read_table(ANSWERS, path)
+
+
+def test_several_targets_of_lm_eval_are_several_references(tmp_path):
+    """The harness logs a list as Python shows it."""
+    path = tmp_path / "samples_halls.jsonl"
+    path.write_text(json.dumps(sample_of(target="['Ann', 'Anne']")) + "\n")
+    (query,) = read_queries(path).values()
+    assert query.answers == ("Ann", "Anne")
 
 
 def test_samples_of_lm_eval_are_questions_and_answers(tmp_path):

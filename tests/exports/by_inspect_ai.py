@@ -3,7 +3,10 @@
 # [tool]
 # durations = ["total_time", "working_time"]
 # ///
-"""Inspect: the log of an evaluation for each run, as JSON, without its events; its mock stands in for a model."""
+"""Inspect: the log of an evaluation for each run, as JSON, without its events; its mock stands in for a model.
+
+And one whose questions are chats with two targets, asked in two epochs and scored by two scorers.
+"""
 
 import json
 import sys
@@ -12,10 +15,17 @@ from pathlib import Path
 OUT = Path(sys.argv[1])
 
 from halls import FAILS, QUESTIONS, RUNS  # noqa: E402
-from inspect_ai import Task, eval  # noqa: E402
+from inspect_ai import Epochs, Task, eval  # noqa: E402
 from inspect_ai.dataset import MemoryDataset, Sample  # noqa: E402
-from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
-from inspect_ai.scorer import includes  # noqa: E402
+from inspect_ai.model import (  # noqa: E402
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.scorer import includes, match  # noqa: E402
 from inspect_ai.solver import generate, solver  # noqa: E402
 
 
@@ -31,34 +41,52 @@ def failing():
     return solve
 
 
-for run in RUNS:
-    samples, outputs = [], []
-    for question in QUESTIONS:
-        about = {"contexts": [passage.text for passage in question.found(run)], "run": run}
-        samples.append(Sample(id=question.id, input=question.text, target=question.reference, metadata=about))
-        if (question.id, run) != (FAILS, "dense"):
-            output = ModelOutput.from_content("mockllm/model", question.answer(run))
-            output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # counting asks a server
-            outputs.append(output)
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    task = Task(dataset=MemoryDataset(samples), solver=[failing(), generate()], scorer=includes(), name=run)
+def logged(name, samples, replies, **settings):
+    """Evaluate samples and keep the log without what is drawn at random."""
+    outputs = [ModelOutput.from_content("mockllm/model", reply) for reply in replies]
+    for output in outputs:
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # counting asks a server
     eval(
-        task,
-        model=model,
+        Task(dataset=MemoryDataset(samples), solver=[failing(), generate()], name=name, **settings),
+        model=get_model("mockllm/model", custom_outputs=outputs),
         log_format="json",
-        log_dir=run,
+        log_dir=name,
         display="none",
         max_samples=1,
         fail_on_error=False,
     )
-    (log,) = Path(run).glob("*.json")
+    (log,) = Path(name).glob("*.json")
     held = json.loads(log.read_text())
-    kept = {name: held[name] for name in ("version", "status", "samples")}
+    kept = {part: held[part] for part in ("version", "status", "samples")}
     for sample in kept["samples"]:
         # Ids drawn at random, and each request again.
-        for name in ("messages", "events", "events_data", "uuid", "store", "attachments", "error_retries"):
-            sample.pop(name, None)
-        sample["output"] = {name: sample["output"][name] for name in ("model", "completion")}
+        for part in ("messages", "events", "events_data", "uuid", "store", "attachments", "error_retries"):
+            sample.pop(part, None)
+        for message in sample["input"] if isinstance(sample["input"], list) else ():
+            message.pop("id", None)
+        sample["output"] = {part: sample["output"][part] for part in ("model", "completion")}
         if "error" in sample:
             sample["error"] = {"message": sample["error"]["message"]}
-    (OUT / f"{run}.json").write_text(json.dumps(kept, indent=1))
+    (OUT / f"{name}.json").write_text(json.dumps(kept, indent=1))
+
+
+for run in RUNS:
+    samples, replies = [], []
+    for question in QUESTIONS:
+        about = {"contexts": [passage.text for passage in question.found(run)], "run": run}
+        samples.append(Sample(id=question.id, input=question.text, target=question.reference, metadata=about))
+        if (question.id, run) != (FAILS, "dense"):
+            replies.append(question.answer(run))
+    logged(run, samples, replies, scorer=includes())
+
+before = [ChatMessageUser(content="Where is it?"), ChatMessageAssistant(content="In the north.")]
+samples = []
+for question in QUESTIONS[:4]:
+    chat = [ChatMessageSystem(content="Be short."), *before, ChatMessageUser(content=question.text)]
+    about = {"contexts": [passage.text for passage in question.found("dense")], "run": "dense"}
+    targets = [question.reference, question.reference.upper()]
+    samples.append(
+        Sample(id=question.id, input=chat[-1:] if question.id == "003" else chat, target=targets, metadata=about)
+    )
+replies = [question.answer(run) for run in RUNS for question in QUESTIONS[:4]]
+logged("epochs", samples, replies, scorer=[includes(), match()], epochs=Epochs(2, "mean"))

@@ -22,10 +22,11 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.delimited import TREC
-from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, look_like_ids, ungrouped
+from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, is_id, look_like_ids, ungrouped
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
+from judgekit.data.forms.repeated import one_of_several
 from judgekit.data.forms.tool import rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
@@ -132,7 +133,7 @@ def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Ite
     if _BY_COLUMN.search(start):
         records = iter(_turned(list(records)))
     if not wrapping:
-        yield from records
+        yield from _each(path, records)
         return
     # Each member of an object becomes a record; other parts (settings, totals) do not.
     is_one_object = flat is JSON and start.lstrip().startswith(b"{")
@@ -143,7 +144,7 @@ def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Ite
         if nested_form([record]) is None:
             rows = next(filter(None, (_rows_in(path, record, form, place) for form, place in wrapping)), [])
         if not is_one_object:
-            yield from rows or [record]
+            yield from rows or _each(path, [record])
         elif rows:
             yield from rows
             return
@@ -160,11 +161,27 @@ def _rows_in(path: Path, record: DataRecord, form: DataForm, place: str) -> list
         return []
     found = []
     for number, row in enumerate(rows):
-        try:
-            found += [record.of(part, f"{place}[{number}]") for part in (form.each(row) if form.each else [row])]
-        except ValueError as error:
-            raise DataError(f"{place}[{number}]: {error}", path, record.line) from None
+        found += _parts(path, record.of(row, f"{place}[{number}]"), form)
     return found
+
+
+def _each(path: Path, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
+    """Return records, those that hold several runs or replies in parts."""
+    first, records = telling(iter(records))
+    known = nested_form(first)
+    if known is None or known[0].each is None:
+        return records
+    return (part for record in records for part in _parts(path, record, known[0]))
+
+
+def _parts(path: Path, record: DataRecord, form: DataForm) -> list[DataRecord]:
+    """Return the records of a record that holds several runs or replies; others as they are."""
+    if form.each is None:
+        return [record]
+    try:
+        return [record.of(part, record.inside) for part in form.each(record.fields)]
+    except ValueError as error:
+        raise DataError(": ".join(filter(None, (record.inside, str(error)))), path, record.line) from None
 
 
 _BY_COLUMN: Final = re.compile(rb'"(?:questions?|query|queries|user_input|input)"\s*:\s*\[\s*"')
@@ -247,6 +264,8 @@ def inside(
 ) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of nested records, and the places of their fields."""
     options = options or {}
+    if form.apart:
+        records = one_of_several(form, source, records, options)
     if form.mark:
         records = split_cells(form, source, records, options.get("split"))
     names = source.names
@@ -313,7 +332,10 @@ def _unfolded(
 
 def run_of(entry: Mapping[str, Any], record: DataRecord, options: Mapping[str, Any]) -> Any:
     """Return the name of an entry's run: what the form says, or the column that the user names; None without one."""
-    return record.fields.get(options["run"]) if "run" in options else entry.get("run", record.fields.get("run"))
+    if "run" not in options:
+        return entry.get("run", record.fields.get("run"))
+    named = record.fields.get(options["run"])
+    return str(named) if is_id(named) else named
 
 
 def _ask_about_ids(entries: Source, record: DataRecord, form: DataForm, passages: Sequence[Any]) -> None:

@@ -113,6 +113,34 @@ def list_of(value: Any, name: object) -> list[Any]:
     return value
 
 
+_ROLES: Final = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
+"""The roles of turns, by their names in chat APIs and in LangChain; instructions and calls of tools are no turns."""
+
+
+def turns_in(value: Any) -> list[dict[str, str]]:
+    """Return the turns of a conversation, the question last; [] for anything else."""
+    messages = listed_in(value) or []
+    if not messages or not all(isinstance(message, Mapping) and "content" in message for message in messages):
+        return []
+    turns = []
+    for message in messages:
+        role = _ROLES.get(str(message.get("role", message.get("type"))))
+        if role is not None:
+            turns.append({"role": role, "content": _text_of(message["content"])})
+    if not turns or turns[-1]["role"] != "user":
+        raise ValueError("the conversation does not end with a question of the user")
+    return turns
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, which chat APIs also give in parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a message of the conversation is no text (a picture or a file)")
+    return "\n".join(map(str, texts))
+
+
 def object_in(value: Any) -> Mapping[str, Any] | None:
     """Return an object, also from a text in the syntax of JSON or Python; None for anything else."""
     if isinstance(value, Mapping):

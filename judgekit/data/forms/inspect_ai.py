@@ -17,5 +17,6 @@ INSPECT: Final = Tool(
     scores="scores.*",
     failed="error.message",
     rows="samples",
+    apart=("epoch",),
     example='{"samples": [{"id": 1, "epoch": 1, "input": "Who?", "target": "Ann", "output": {"completion": "Ann"}}]}\n',
 )

@@ -28,6 +28,12 @@ def _is_took(fields: Mapping[str, Any]) -> bool:
 _TOOLS: Final = (
     Tool("search-responses", tells=("hits.hits",), rows="responses", refused=_NO_QUESTION),
     Tool(
+        "inspect-samples",
+        tells=("sample_id", "eval_id", "epoch", "target"),
+        refused="is a data frame of Inspect, which joins targets by commas and holds no answers: give the log as JSON"
+        " (inspect log convert LOG --to json --output-dir FOLDER)",
+    ),
+    Tool(
         "openrageval-answers",
         tells=("query_run", "passage_id", "passage", "generated_answer"),
         refused="is the input of open-rag-eval, a row for each passage: give the CSV that open-rag-eval eval writes",

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of
+from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of, turns_in
 from judgekit.registry import DataForm
 
 _ROLES: Final = {
@@ -59,6 +59,7 @@ class Tool:
         each: the records of a record that holds several runs.
         refused: why a recognised file is not read, and what to do.
         mark: its separator of texts joined in a cell.
+        apart: columns that tell several records of a question apart, of which the user chooses one value.
         options: the options in the form's spelling.
         example: a record.
     """
@@ -84,6 +85,7 @@ class Tool:
     each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
     refused: str = ""
     mark: str = ""
+    apart: Sequence[str] = ()
     options: Sequence[str] = ()
     example: str = ""
 
@@ -96,7 +98,7 @@ class Tool:
             ("query", "doc", "run", "qrels", "answer"),
             marks=marks or partial(_tells, self),
             nested=True,
-            options=("run", *(("passages",) if self.passages else ()), *self.options),
+            options=("run", *(("passages",) if self.passages else ()), *self.apart, *self.options),
             lists=tuple(dict.fromkeys(lists)),
             narrows=partial(_kinds, self),
             example=self.example,
@@ -105,6 +107,7 @@ class Tool:
             each=self.each,
             refused=self.refused,
             mark=self.mark,
+            apart=tuple(self.apart),
         )
 
 
@@ -216,11 +219,16 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
             passage["id"] = known.get(text, content_id(str(passage.get("title") or ""), text))
         own = passage["id"]
         golden[own if isinstance(own, tuple) else str(own)] = 1
+    turns = turns_in(held.get("question"))
+    if turns:
+        held["question"] = turns[-1]["content"]
     asked = object_in(held.get("question"))
     if asked is not None:
         raise ValueError(f"{paths['question']!r} is an object ({', '.join(map(str, asked))[:60]}), and no question")
     answer = None if "failed" in paths else held.get("answer")
     entry = {"query_id": _id(held.get("id")), "question": held.get("question"), "answer": answer}
+    if len(turns) > 1:
+        entry["messages"] = turns
     if "reference" in held:
         entry["answers"] = list_of(held["reference"], paths["reference"])
     if "run" in held:

@@ -1,0 +1,41 @@
+"""Several records of a question, as epochs, filters and replies: the user takes one of them, or calls them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from judgekit.data.fields import Source
+from judgekit.data.forms.entry import is_id
+from judgekit.data.records import DataRecord
+from judgekit.errors import UsageError, not_among
+from judgekit.registry import DataForm
+from judgekit.spec import Spec
+
+
+def one_of_several(
+    form: DataForm, source: Source, records: Iterable[DataRecord], options: Mapping[str, Any]
+) -> Iterator[DataRecord]:
+    """Yield the records with the chosen value of each column that tells a question's records apart; ask without one."""
+    rows = list(records)
+    for column in form.apart:
+        values: dict[str, DataRecord] = {}
+        for row in rows:
+            values.setdefault(str(row.fields.get(column)), row)
+        wanted = options.get(column)
+        if wanted is not None and str(wanted) not in values:
+            raise UsageError(f"{source.path}: {not_among(column, str(wanted), [*values])}")
+        if wanted is not None:
+            rows = [row for row in rows if str(row.fields.get(column)) == str(wanted)]
+        elif len(values) > 1 and options.get("run") != column:
+            first, other, *_ = values
+            value = values[first].fields.get(column)
+            one = Spec(form.name, tuple(({**options, column: value if is_id(value) else first}).items()))
+            each = Spec(form.name, tuple(({**options, "run": column}).items()))
+            raise source.error(
+                values[other],
+                f"each question has several records, which {column!r} tells apart ({', '.join(values)}): write"
+                f" {one}:{source.path or 'FILE'} to take one of them, or {each}:{source.path or 'FILE'} if each is a"
+                " run",
+            )
+    yield from rows
