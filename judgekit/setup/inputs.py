@@ -12,10 +12,12 @@ from typing import Any, Final, NamedTuple
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
+from judgekit.data.forms.files import FILES
 from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.sources import stem
+from judgekit.data.streams import Beginning
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.setup.columns import columns_of
@@ -150,7 +152,7 @@ class Input:
     def look(self) -> None:
         """Find out the content of the file."""
         # A socket or a broken link must not end the inspection of a data folder.
-        if not self.form and not self.path.is_file():
+        if not self.form and not (self.path.is_file() or _holds_responses(self.path)):
             self.why, self.unfit = "not used: it cannot be read as a file", True
             return
         self.content = recognise(self.given)
@@ -296,15 +298,27 @@ def forms_of(paths: Sequence[str | Path]) -> tuple[dict[Place, list[str]], list[
             elif is_results_folder(path):
                 raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
             else:
+                by_question: dict[Path, bool] = {}
                 for file in walk(path):
-                    if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
-                        for place in places_of(file):
-                            forms.setdefault(place, [])
+                    if file.name.endswith(_NO_DATA) or IMPORTED in file.relative_to(path).parts[:1]:
+                        continue
+                    if file.parent not in by_question:
+                        by_question[file.parent] = _holds_responses(file.parent)
+                    for place in [Place(file.parent)] if by_question[file.parent] else places_of(file):
+                        forms.setdefault(place, [])
         except (DataError, UsageError) as error:
             problems.append(str(error))
     if not forms and not problems:
         problems.append(f"{paths[0]}: holds no files of data")
     return forms, problems
+
+
+def _holds_responses(folder: Path) -> bool:
+    """Return whether a folder holds a search engine's responses, a file for each question, which are one run."""
+    if len(list(folder.glob("*.json"))) < 2 or not FILES.marks(Beginning.of(folder, "data")):
+        return False
+    form = recognise(folder).form
+    return form is not None and form.name in ("elasticsearch", "qdrant")
 
 
 def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:

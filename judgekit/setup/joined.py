@@ -182,7 +182,10 @@ def give_runs_files(files: Files) -> None:
             for record in one_of_several(file.content.form, origin, every, options):
                 entry = entry_of(file.content.form, origin, record)
                 run = run_of(entry, record, options)
-                asked.append((entry.get("query_id"), folded(str(entry.get("question")))))
+                query_id, question = entry.get("query_id"), entry.get("question")
+                # A list without its question is told apart by its id, or by its place.
+                text = str(query_id or len(asked)) if question is None else folded(str(question))
+                asked.append((query_id, text))
                 by_run.setdefault("" if run is None else str(run), []).append(record)
         except DataError:  # which is told where the file is read
             continue

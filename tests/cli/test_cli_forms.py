@@ -97,6 +97,8 @@ def examples(folder: Path, beir: Path) -> Path:
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
         "rag.jsonl": '{"question": "who?", "contexts": ["Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
         "hits.jsonl": '{"question": "who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "Ann"}}]}}\n',
+        "responses/q1.json": '{"took": 1, "hits": {"hits": [{"_id": "d1", "_score": 2.5}]}}',
+        "msearch.json": '{"took": 1, "responses": [{"hits": {"hits": [{"_id": "d1", "_score": 2.5}]}}]}',
         "qa.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',
         "groups.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1", "d2"]], "generation_gt": ["Ann"]}\n',
         "rank_eval.json": '{"details": {"q1": {"metric_score": 1, "unrated_docs": [], "hits": [{"hit": {"_id": "d1"}}]}}}',
@@ -112,6 +114,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "pages.csv": "query_id,doc_id,rank\nq1,ann.md,1\n",
     }
     (folder / "pages").mkdir()
+    (folder / "responses").mkdir()
     for name, text in texts.items():
         (folder / name).write_text(text)
     (folder / "run.trec.gz").write_bytes(gzip.compress(trec.encode()))

@@ -274,9 +274,18 @@ def test_no_export_names_the_script_that_made_it():
 
 RESPONSE = {"took": 1, "timed_out": False, "hits": {"total": {"value": 1}, "hits": [{"_id": "d1", "_score": 2.5}]}}
 REFUSED = {
-    "response.jsonl": (json.dumps(RESPONSE) + "\n", "write a line of JSON for each question"),
-    "response.json": (json.dumps(RESPONSE, indent=1), "write a line of JSON for each question"),
-    "msearch.json": (json.dumps({"took": 3, "responses": [RESPONSE]}), "write a line of JSON for each question"),
+    "response.jsonl": (
+        json.dumps(RESPONSE) + "\n",
+        "put the responses of a run into a folder, a file for each question named by its id",
+    ),
+    "response.json": (
+        json.dumps(RESPONSE, indent=1),
+        "put the responses of a run into a folder, a file for each question named by its id",
+    ),
+    "msearch.json": (
+        json.dumps({"took": 3, "responses": [RESPONSE]}),
+        "put the responses of a run into a folder, a file for each question named by its id",
+    ),
     "samples.csv": (
         "sample_id,eval_id,log,id,epoch,input,choices,target,score_includes\nab,cd,a.eval,1,1,Who?,,Ann,C\n",
         "inspect log convert LOG --to json --output-dir FOLDER",
@@ -911,3 +920,95 @@ def test_a_run_that_answers_a_question_twice_is_refused(tmp_path):
     path.write_text("\n".join([*lines, lines[0]]) + "\n")
     with pytest.raises(DataError, match=r"line 17: run 'bm25' has the same question twice \(first on line 1\)"):
         read_table(ANSWERS, path)
+
+
+def response(*doc_ids, **changed):
+    """A response as Elasticsearch's documentation shows it, with the fields of a real one."""
+    hits = [{"_index": "halls", "_id": doc, "_score": 1 / rank} for rank, doc in enumerate(doc_ids, 1)]
+    whole = {"took": 1, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
+    return {**whole, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}} | changed
+
+
+def queries_in(folder):
+    """A file of three queries, in another order than that of their ids."""
+    path = folder / "queries.jsonl"
+    path.write_text(
+        "".join(json.dumps({"query_id": own, "text": f"Who is {own}?"}) + "\n" for own in ("q2", "q1", "q3"))
+    )
+
+
+THREE = [response("d2", "d9"), response("d1"), response()]
+
+
+@pytest.mark.parametrize("shape", ["msearch", "array", "lines"])
+def test_responses_in_the_order_of_the_queries_are_a_run(shape, tmp_path, monkeypatch):
+    """Generated. The cure of the refusal is followed, from another folder, too."""
+    queries_in(tmp_path)
+    path = tmp_path / "found.json"
+    texts = {
+        "msearch": json.dumps({"took": 3, "responses": THREE}, indent=1),
+        "array": json.dumps(THREE),
+        "lines": "".join(json.dumps(each) + "\n" for each in THREE),
+    }
+    path.write_text(texts[shape])
+    with pytest.raises(DataError, match="in the order of your queries") as refused:
+        read_run(path)
+    cure = re.search(r"write (elasticsearch\(\S+:)FILE", str(refused.value))[1].replace("QUERIES", "queries.jsonl")
+    monkeypatch.chdir(tmp_path.parent)
+    run = read_run(f"{cure}{path}")
+    assert {query_id: run.top(query_id) for query_id in ("q1", "q2")} == {"q1": ["d1"], "q2": ["d2", "d9"]}
+
+
+def test_responses_must_be_as_many_as_the_queries_and_bear_no_other_id(tmp_path):
+    queries_in(tmp_path)
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps({"responses": THREE[:2]}))
+    with pytest.raises(DataError, match=r"holds 2 responses, queries.jsonl 3 queries: there must be one for each"):
+        read_run(f"elasticsearch(queries=queries.jsonl):{path}")
+    path.write_text(json.dumps({"responses": [*THREE[:2], {**THREE[2], "query_id": "q4"}]}))
+    with pytest.raises(DataError, match=r"responses\[2\]: its query is 'q4', and the one in its place in .* 'q3'"):
+        read_run(f"elasticsearch(queries=queries.jsonl):{path}")
+    with pytest.raises(DataError, match="no such file"):
+        read_run(f"elasticsearch(queries=asked.jsonl):{path}")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"error": {"type": "index_not_found_exception"}, "status": 404},
+        response("d1", timed_out=True),
+        response("d1", _shards={"total": 5, "successful": 4, "skipped": 0, "failed": 1}),
+    ],
+)
+def test_a_search_that_failed_or_was_cut_short_is_no_list(part, tmp_path):
+    """A list of fewer documents than the index holds would look like the retriever's."""
+    queries_in(tmp_path)
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps({"responses": [THREE[0], part, THREE[2]]}))
+    with pytest.raises(DataError, match=r"responses\[1\]: the search failed or timed out"):
+        read_run(f"elasticsearch(queries=queries.jsonl):{path}")
+    path.write_text(json.dumps({"query_id": "q1", "response": part}) + "\n")
+    if "error" not in part:
+        with pytest.raises(DataError, match="line 1: the search failed or timed out"):
+            read_run(path)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_folder_of_responses_is_a_run_by_the_names_of_its_files(indent, tmp_path):
+    folder = tmp_path / "bm25"
+    folder.mkdir()
+    for own, found in zip(("q2", "q1", "q3"), THREE, strict=True):
+        (folder / f"{own}.json").write_text(json.dumps(found, indent=indent))
+    assert (recognise(folder).form.name, recognise(folder).kinds) == ("elasticsearch", ("run",))
+    for spelled in (folder, f"files:{folder}"):
+        run = read_run(spelled)
+        assert {query_id: run.top(query_id) for query_id in ("q1", "q2")} == {"q1": ["d1"], "q2": ["d2", "d9"]}
+    (folder / "q2.json").write_text("[]")
+    with pytest.raises(DataError, match=r"q2\.json.*"):
+        read_run(folder)
+    (folder / "q2.json").write_text(json.dumps(response("d1", timed_out=True)))
+    with pytest.raises(DataError, match=r"q2\.json: the search failed"):
+        read_run(folder)
+    (folder / "notes.txt").write_text("by Ann")
+    with pytest.raises(DataError, match="is not a folder whose files are all JSON"):
+        read_run(f"files:{folder}")

@@ -644,10 +644,10 @@ def test_a_damaged_file_is_data_or_an_error_that_names_it(
     assert error is None or (error.path, bool(error.reason)) == (damaged, True)
 
 
-PARQUET_AND_EXCEL = ("parquet", "xlsx", "texts")
+BINARY_AND_FOLDERS = ("parquet", "xlsx", "texts", "files")
 
 
-@pytest.mark.parametrize("name", sorted({*FORMS} - {*PARQUET_AND_EXCEL}))
+@pytest.mark.parametrize("name", sorted({*FORMS} - {*BINARY_AND_FOLDERS}))
 def test_the_example_of_each_form_is_recognised_and_holds_what_it_says(name: str, tmp_path: Path) -> None:
     form = FORMS[name]
     found = recognise(put(tmp_path, form.example.encode()))

@@ -251,6 +251,48 @@ def test_results_with_ids_alone_get_the_ids_of_their_questions(data, judgekit):
     assert {*load(data / "experiment.toml").runs} == {"good", "poor", "app", "predicted"}
 
 
+def responses(data: Path) -> dict[str, list[dict[str, Any]]]:
+    """What a search engine says of each question, by run, in place of the runs' files."""
+    said: dict[str, list[dict[str, Any]]] = {}
+    for name in RUNS:
+        found = ranked(data, name)
+        (data / f"{name}.trec").unlink()
+        for query in rows(data / "queries.jsonl"):
+            hits = [{"_id": doc, "_score": score} for of, doc, _, score in found if of == query["query_id"]]
+            said.setdefault(name, []).append({"took": 1, "timed_out": False, "hits": {"hits": hits}})
+    return said
+
+
+def test_a_folder_with_a_response_for_each_question_is_a_run(data, judgekit):
+    before = {name: ranked(data, name) for name in RUNS}
+    asked = [query["query_id"] for query in rows(data / "queries.jsonl")]
+    for name, said in responses(data).items():
+        (data / "responses" / name).mkdir(parents=True)
+        for query_id, response in zip(asked, said, strict=True):
+            (data / "responses" / name / f"{query_id}.json").write_text(json.dumps(response, indent=1))
+    said = judgekit("init", ".", code=0)
+    assert "tells apart" not in said.err
+    runs = load(data / "experiment.toml").runs
+    for name in RUNS:
+        assert f"responses/{name}  " in said.out
+        lists = read_run(runs[name].file)
+        assert [(q, doc) for q in asked for doc in lists.top(q)] == [(q, doc) for q, doc, *_ in before[name]]
+
+
+def test_init_reads_responses_in_the_order_of_the_queries_by_the_cure_that_it_names(data, judgekit):
+    before = {name: ranked(data, name) for name in RUNS}
+    for name, said in responses(data).items():
+        (data / f"{name}.json").write_text(json.dumps({"took": 1, "responses": said}))
+    refused = judgekit("init", ".", code=2)
+    assert f"{next(iter(RUNS))}.json: a response of a search engine does not say what it was asked" in refused.err
+    form = refused.err.split("write elasticsearch(")[1].split(":FILE")[0].replace("QUERIES", "queries.jsonl")
+    judgekit("init", ".", *(f"elasticsearch({form}:{name}.json" for name in RUNS), code=0)
+    runs = load(data / "experiment.toml").runs
+    for name in RUNS:
+        lists = read_run(runs[name].file)
+        assert [(q, doc) for q in lists.query_ids for doc in lists.top(q)] == [(q, doc) for q, doc, *_ in before[name]]
+
+
 def test_a_question_that_a_result_asks_again_counts_once(data, judgekit):
     asked_again = [*application(data, "good", 4), *application(data, "good", 4)[:2]]
     lines(data / "app.jsonl", asked_again)

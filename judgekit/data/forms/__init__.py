@@ -26,7 +26,7 @@ from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id,
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
-from judgekit.data.forms.repeated import one_of_several
+from judgekit.data.forms.repeated import in_order_of, one_of_several
 from judgekit.data.forms.tool import rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
@@ -264,6 +264,8 @@ def inside(
 ) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of nested records, and the places of their fields."""
     options = options or {}
+    if "queries" in options and "queries" in form.options:
+        records = in_order_of(str(options["queries"]), source, records)
     if form.apart:
         records = one_of_several(form, source, records, options)
     if form.mark:

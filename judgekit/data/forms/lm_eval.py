@@ -69,6 +69,6 @@ LM_EVAL: Final = Tool(
     passages="doc.contexts | doc.passages | doc.documents",
     each=_each,
     apart=("filter", "choice", "reply"),
-    scores="exact_match | acc | f1 | em | bleu | rouge*",
+    scores="exact_match | acc* | f1 | em | bleu | rouge*",
     example='{"doc_id": 0, "doc": {"question": "Who?"}, "target": "Ann", "filtered_resps": ["Ann"]}\n',
 )

@@ -43,8 +43,8 @@ FORMS: Final = {
     form.name: form
     for form in (
         *FLAT,
-        *(tool.form() for tool in (*TOOLS, ELASTICSEARCH, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
-        *(DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(tool.form() for tool in (*TOOLS, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
+        *(ELASTICSEARCH, DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which they are tried."""

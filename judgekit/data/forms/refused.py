@@ -9,8 +9,10 @@ from judgekit.data.forms.expected import is_result
 from judgekit.data.forms.tool import Tool
 
 _NO_QUESTION: Final = (
-    "a response of a search engine does not say what it was asked: write a line of JSON for each question, with"
-    ' "query_id", "question" and the response in "response"'
+    "a response of a search engine does not say what it was asked: put the responses of a run into a folder, a file for"
+    " each question named by its id (q1.json), and give the folder as the run; or, if one file holds them in the order"
+    " of your queries, write elasticsearch(queries=QUERIES):FILE, where QUERIES is the name of the file of your"
+    " queries, put beside it"
 )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from judgekit.data.fields import Source
 from judgekit.data.forms.entry import is_id
 from judgekit.data.records import DataRecord
-from judgekit.errors import UsageError, not_among
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
 
@@ -39,3 +40,21 @@ def one_of_several(
                 " run",
             )
     yield from rows
+
+
+def in_order_of(queries: str, source: Source, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
+    """Yield records with the ids of the queries, a file beside theirs in the same order."""
+    from judgekit.data.readers import read_queries  # which reads forms
+
+    rows = list(records)
+    ids = list(read_queries((source.path or Path()).parent / queries))
+    if len(rows) != len(ids):
+        raise DataError(
+            f"holds {len(rows)} responses, {queries} {len(ids)} queries: there must be one for each", source.path
+        )
+    for query_id, row in zip(ids, rows, strict=True):
+        if row.fields.get("query_id", query_id) != query_id:
+            raise source.error(
+                row, f"its query is {row.fields['query_id']!r}, and the one in its place in {queries} {query_id!r}"
+            )
+        yield row.of({**row.fields, "query_id": query_id}, row.inside)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
 from judgekit.data.forms.entry import IDS
 from judgekit.data.forms.rag import ASKED, IDENTIFIED, RIGHT
-from judgekit.data.forms.tool import Tool, with_texts
+from judgekit.data.forms.tool import Tool, at, entry_by, with_texts
 
 
 def _store(name: str, places: str, held: str, own: str, *, example: str, release: str = "", exports: str = "") -> Tool:
@@ -29,6 +31,7 @@ def _store(name: str, places: str, held: str, own: str, *, example: str, release
         passage_ids=f"{places}[].{ids}",
         reads={"passages": with_texts},
         run="run",
+        options=("queries",),
         example=example,
     )
 
@@ -42,13 +45,28 @@ QDRANT: Final = _store(
     exports="`client.query_points(…).model_dump()` of one question, with `question` beside it",
     example='{"question": "Who?", "points": [{"id": 1, "score": 0.5, "payload": {"text": "by Ann"}}]}\n',
 )
-ELASTICSEARCH: Final = _store(
+_HITS: Final = _store(
     "elasticsearch",
     "hits.hits | response.hits.hits | body.hits.hits",
     "_source",
     "_id",
     example='{"question": "Who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "by Ann"}}]}}\n',
 )
+
+
+def _response(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of a response; refuse one whose list some failure may have cut short."""
+    for place in ("", "response.", "body."):
+        failed = at(fields, f"{place}_shards.failed")
+        if at(fields, f"{place}error") or at(fields, f"{place}timed_out") is True or failed not in (None, 0):
+            raise ValueError(
+                "the search failed or timed out, wholly or in some shards (error, timed_out, _shards.failed): ask it"
+                " again, or remove the response and its query"
+            )
+    return entry_by(_HITS, fields)
+
+
+ELASTICSEARCH: Final = replace(_HITS.form(), read=_response)
 # Its ratings cover retrieved documents only: as judgments, they would make every recall 1.
 RANK_EVAL: Final = Tool(
     "rank_eval",
