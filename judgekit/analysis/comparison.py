@@ -36,7 +36,7 @@ from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.documents import Query
-from judgekit.data.frames import AsQueries, as_pandas, as_queries
+from judgekit.data.frames import AsQueries, as_queries, as_table
 from judgekit.data.questions import PARTED, Repeats, questions_of, repeats_of
 from judgekit.data.scores import as_scores
 from judgekit.data.tables import ALL, UNDECLARED, stacked
@@ -284,7 +284,7 @@ class _Comparing:
     def _taken_apart(self, given: AsScores | AsWide) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the scores and the outcome that wide tables of another tool hold."""
         by_run = given if isinstance(given, Mapping) else {"": given}
-        tables = {run: as_pandas(table) for run, table in by_run.items()}
+        tables = {run: as_table(table) for run, table in by_run.items()}
         wide = taken_apart(tables, self.outcome, self.directions)
         self.notes += wide.notes
         self.lower = wide.lower
@@ -309,7 +309,7 @@ class _Comparing:
                 self.background = replace(self.background, quality=_quality_in_words(given_quality))
             given_quality = outcome_of(given_quality)
         if isinstance(given_scores, Mapping):
-            given_scores = {labeling: as_pandas(table) for labeling, table in given_scores.items()}
+            given_scores = {labeling: as_table(table) for labeling, table in given_scores.items()}
             for table in given_scores.values():
                 if not isinstance(table, str | Path | pd.DataFrame):
                     raise UsageError(f"{_expected('scores')}; got {type(table).__name__}")
@@ -644,8 +644,9 @@ def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str)
     """Return a DataFrame, a file, or several of these as one table."""
     expected = _expected(name)
     tables: list[pd.DataFrame] = []
+    given = as_table(given)
     for part in given if isinstance(given, list | tuple) else [given]:
-        table = read(part) if isinstance(part, str | Path) else as_pandas(part)
+        table = read(part) if isinstance(part, str | Path) else as_table(part)
         if not isinstance(table, pd.DataFrame):
             raise UsageError(f"{expected}; got {type(part).__name__}")
         tables.append(table)

@@ -23,7 +23,7 @@ from judgekit.data.forms import inside, nested_form, telling
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.manifest import made_of
 from judgekit.data.readers import DiskDocs, read_docs, read_queries
-from judgekit.data.records import DataRecord
+from judgekit.data.records import DataRecord, with_class_names
 from judgekit.data.retrieving import is_retriever
 from judgekit.data.runs import Run
 from judgekit.data.sources import located, stem
@@ -197,14 +197,17 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
 
 
 def as_pandas(source: Any) -> Any:
-    """Return a table of another library (polars, Arrow, DuckDB) as a pandas DataFrame; anything else as it is."""
-    # All of them provide their rows by Arrow's PyCapsule interface.
+    """Return a table of another library (polars, Arrow, DuckDB, datasets) as a pandas DataFrame; others as they are."""
+    # Hugging Face's Dataset gives Arrow's table, whatever format its rows have.
+    if hasattr(source, "with_format") and hasattr(source, "__len__") and not isinstance(source, Mapping):
+        source = source.with_format("arrow")[:]
+    # All others provide their rows by Arrow's PyCapsule interface.
     if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
         return source
     import pyarrow as pa
 
     try:
-        table = pa.table(source)
+        table = with_class_names(pa.table(source))
     # A single column is not a table.
     except pa.ArrowInvalid:
         return source
@@ -213,6 +216,12 @@ def as_pandas(source: Any) -> Any:
     except pa.ArrowNotImplementedError:
         # Lists in polars hold views of texts, which Arrow can only turn into Python objects.
         return pd.DataFrame(table.to_pydict())
+
+
+def as_table(source: Any) -> Any:
+    """Return the same, and a list of rows (dictionaries or named tuples, as those of ir_measures) as a DataFrame."""
+    rows = [_fields(row) for row in source] if isinstance(source, list) else []
+    return pd.DataFrame(rows) if rows and None not in rows else as_pandas(source)
 
 
 def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
@@ -249,7 +258,9 @@ def _fields(item: object) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, np.ndarray | tuple):
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, tuple):
         return list(value)
     absent = value is pd.NA or (isinstance(value, float) and math.isnan(value))
     return None if absent else value
@@ -326,8 +337,9 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
                 raise _unknown(expected, source)
             rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
         frame = pd.DataFrame(rows, columns=own, dtype=object)
-    elif isinstance(source, pd.DataFrame):
-        frame = source
+    elif isinstance(source, pd.DataFrame) and {*origin.names["doc"]} & {*source.columns, *source.index.names}:
+        pair = {*origin.names["query"], *origin.names["doc"]}
+        frame = source.reset_index() if pair & {*source.index.names} - {*source.columns} else source
     else:
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
@@ -354,7 +366,9 @@ def _unknown(expected: str, value: object) -> UsageError:
             f"{_kind(held)} retrieves, and only what takes questions and runs (label, answer, judge_test) asks it: ask"
             " it once, and give what it returned as the run"
         )
-    return UsageError(f"{expected}; got {_kind(value)}")
+    nameless = isinstance(held, tuple | list) and len(held) > 1
+    cure = ". Rows need names: pd.DataFrame(rows, columns=[…])" if nameless else ""
+    return UsageError(f"{expected}; got {_kind(value)}{cure}")
 
 
 def _kind(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgekit.data.streams import (
     Line,
@@ -144,7 +145,25 @@ def row_groups(path: Path, columns: Sequence[str] | None = None, rows: int = 409
     """Yield the rows of a Parquet file or of a folder of parts as Arrow's batches."""
     for part in parquet_parts(path):
         with parquet_file(part) as file:
-            yield from file.iter_batches(rows, columns=columns)
+            yield from map(with_class_names, file.iter_batches(rows, columns=columns))
+
+
+def with_class_names(table: Any) -> Any:
+    """Return an Arrow table or batch with the names of classes in place of their numbers, which are no grades.
+
+    Hugging Face's datasets number the classes of a column in some order, e.g. of the alphabet; the table says in which.
+    """
+    columns = dict(zip(table.schema.names, table.columns, strict=True))
+    try:
+        features = orjson.loads(table.schema.metadata[b"huggingface"])["info"]["features"].items()
+    except (LookupError, ValueError, AttributeError, TypeError):
+        return table
+    for name, feature in features:
+        if name in columns and isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+            names = pa.array(map(str, feature["names"]))
+            places = pc.index_in(columns[name], pa.array(range(len(names))))  # none of -1, which is no class
+            columns[name] = pc.take(names, places)
+    return type(table).from_arrays([*columns.values()], [*columns])
 
 
 def parquet_columns(path: Path) -> list[str]:

@@ -36,8 +36,9 @@ def as_scores(source: str | Path | pd.DataFrame, labeling: str | None = None) ->
 
     Args:
         source: a file or a table. Columns may have PyTerrier's and Auto-Judge's names. Lines without a header are those
-            of ``trec_eval -q`` (measure, query, value) or of Auto-Judge (run, measure, query, value; run, query,
-            measure, value; or as in a TREC run, with the measure in its last column).
+            of ``trec_eval -q`` (measure, query, value), of ir_measures (query, measure, value; of means measure and
+            value) or of Auto-Judge (run, measure, query, value; run, query, measure, value; or as in a TREC run, with
+            the measure in its last column).
         labeling: the labels behind the scores; None if the table names them.
 
     Returns:
@@ -62,7 +63,10 @@ def _with_header(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Return a table whose columns have names."""
     if not isinstance(source, str | Path):
         found = _called({*map(str, source.columns)})
-        return source.rename(columns={theirs: ours for ours, theirs in found.items()})
+        table = source.rename(columns={theirs: ours for ours, theirs in found.items()})
+        if "measure" in table.columns:  # objects of ir_measures stand for their names
+            table["measure"] = table["measure"].map(lambda one: str(one) if callable(one) else one)
+        return table
     spec, path = form_of(source)
     columns = column_names(source, "a scores table (columns run, measure, query_id, value)")
     kind = SCORES if "labeling" in columns else _UNNAMED
@@ -116,7 +120,10 @@ def _listed(path: str | Path) -> pd.DataFrame | None:
     if len(columns) == 4 and {row["measure"] for row in kept} <= {"0", "Q0"}:
         raise DataError("is qrels, by its second column: score runs by them with judgekit score", path)
     frame = pd.DataFrame(kept)
-    _tell_apart(frame, path)
+    if "query_id" in columns:
+        _tell_apart(frame, path)
+    else:
+        frame["query_id"] = ALL
     if "run" not in frame.columns:
         frame["run"] = run
     return _UNNAMED.check(frame[[*_UNNAMED.columns]], path, numbers)
@@ -132,6 +139,8 @@ def _columns(cells: list[str]) -> tuple[str, ...] | None:
     """Return the columns of a first line that is not a header."""
     if len(cells) == _RANKED and cells[1] == "Q0" and NUMBER.fullmatch(cells[4]):
         return "query_id", "Q0", "run", "rank", "value", "measure"
+    if len(cells) == 2 and NUMBER.fullmatch(cells[1]):
+        return "measure", "value"
     if len(cells) == 3 and (NUMBER.fullmatch(cells[2]) or cells[0] == _RUN):
         return "measure", "query_id", "value"
     if len(cells) == 4 and NUMBER.fullmatch(cells[3]):
@@ -147,6 +156,6 @@ def _tell_apart(frame: pd.DataFrame, path: str | Path) -> None:
     elif len(summed) != 1 and "Q0" not in frame.columns:
         raise DataError(
             "nothing says which column holds the measures and which the queries: no line has 'all' in place of a"
-            " query. Write a first line with their names: run, measure, query_id, value between tabs",
+            f" query. Write a first line with their names: {', '.join(frame.columns)} between tabs, in the order of the columns",
             path,
         )

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from numbers import Real
 from pathlib import Path
@@ -37,7 +38,7 @@ ALL: Final = "all"
 UNDECLARED: Final = "undeclared"
 """The model of answers without a declared model, so that labels by the same model cannot be marked."""
 
-_UNFIT: Final = re.compile(r"[\s\0]")
+_UNFIT: Final = re.compile(r"[\s\0\ufeff]")
 
 
 def id_problem(text: str) -> str | None:
@@ -45,6 +46,8 @@ def id_problem(text: str) -> str | None:
     # TREC files separate columns by white space: such an id would come back as two.
     if not text:
         return "is empty"
+    if "\ufeff" in text:
+        return f"{text!r} holds a byte order mark, as where files were joined: delete it"
     if _UNFIT.search(text):
         return f"{text!r} holds white space, which a TREC file cannot hold"
     return None
@@ -97,7 +100,7 @@ _BETWEEN_WORDS: Final = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
 """The difference of ``thumbs_up``, ``Thumbs Up`` and ``thumbs-up``."""
 _NEEDED: Final = ("id", "name")
 _TEXTS: Final = (*_NEEDED, "str", "text")
-_UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
+_UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\x{feff}\p{Z}]"
 """`_UNFIT` in the syntax of Arrow's regular expressions."""
 
 
@@ -136,7 +139,7 @@ def number_cell(value: Any) -> float:
     # An empty cell is a missing value; as 0 it would be the worst grade.
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, Real | str):
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal | str):
         raise ValueError(f"must be a number, not {kind_of(value)}")
     number = as_number(value)
     if isinstance(value, str) and math.isnan(number):

@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import judgekit as jk
@@ -271,6 +273,15 @@ def test_tables_of_other_libraries_are_taken_by_arrows_interface(made: Callable[
     assert as_labelings({"g": made(labels)})[0].table.equals(as_labelings({"g": labels})[0].table)
 
 
+@pytest.mark.parametrize("made", [Stream, pa.Table.from_pandas, pd.DataFrame])
+def test_a_table_of_questions_with_their_passages_is_a_run(made: Callable[[pd.DataFrame], Any]) -> None:
+    found = [[{"id": "d2", "text": "no"}, {"id": "d1", "text": "by Ann"}], [{"id": "d1", "text": "by Ann"}]]
+    frame = pd.DataFrame({"query_id": ["007", "8"], "question": ["Who?", "By whom?"], "documents": found})
+    [run] = as_runs({"app": made(frame)})
+    assert [run.top("007"), run.top("8")] == [["d2", "d1"], ["d1"]]
+    assert as_docs(made(frame)).get(["d1"]) == [Doc("d1", "by Ann")]
+
+
 def test_relevant_documents_may_be_a_set_for_each_query() -> None:
     """As sentence-transformers holds them."""
     relevant = {"1": {"d1", "d9"}, "2": frozenset({"d1"})}
@@ -280,3 +291,89 @@ def test_relevant_documents_may_be_a_set_for_each_query() -> None:
         assert sorted(rows) == [("1", "d1", 1), ("1", "d9", 1), ("2", "d1", 1)]
     with pytest.raises(UsageError, match="a run must be"):
         as_runs(relevant)
+
+
+def test_ids_may_be_the_index_of_a_table_of_pairs() -> None:
+    """As a groupby of pandas leaves them."""
+    frame = table(BM25, "score")
+    best = frame.groupby(["query_id", "doc_id"])[["score"]].max()
+    assert as_runs({"a": best})[0].frame().equals(as_runs({"a": frame})[0].frame())
+    assert as_runs({"a": frame.set_index("query_id")})[0].frame().equals(as_runs({"a": frame})[0].frame())
+    labels = table(GOLD, "relevance").set_index("doc_id")
+    assert len(as_labelings({"g": labels})[0]) == 3
+    # A column counts, not an index of the same name.
+    both = frame.set_index(pd.Index(["x", "y", "z"], name="query_id"))
+    assert as_runs({"a": both})[0].frame().equals(as_runs({"a": frame})[0].frame())
+
+
+def test_numbers_may_be_decimals_as_databases_give_them(tmp_path: Path) -> None:
+    frame = table(BM25, "score")
+    exact = frame.assign(score=[Decimal(f"{score:.1f}") for score in frame["score"]])
+    exact.to_parquet(tmp_path / "run.parquet")
+    given = [exact, exact.to_dict("records"), pa.Table.from_pandas(exact), tmp_path / "run.parquet"]
+    for run in (as_runs({"a": one})[0] for one in given):
+        assert run.frame().equals(as_runs({"a": frame})[0].frame())
+
+
+def test_records_may_hold_what_numpy_makes_of_them() -> None:
+    """As datasets with the format of numpy do."""
+    cells = {"query_id": np.str_("007"), "text": np.str_("Who?"), "answers": np.array(["Ann", "A."])}
+    assert as_queries([cells]) == {"007": Query("007", "Who?", ("Ann", "A."))}
+    assert as_queries([{**cells, "answers": np.array([], object)}]) == {"007": Query("007", "Who?")}
+    [run] = as_runs({"a": [{"query_id": np.str_("q"), "doc_id": np.str_("d"), "score": np.float32(0.5)}]})
+    assert run.top("q") == ["d"]
+
+
+def test_rows_without_names_are_refused_with_a_way_to_name_them() -> None:
+    """As cursors of databases give them: whether a number is a score, a rank or a grade, nothing says."""
+    for take in (as_runs, as_labelings, as_queries, as_docs):
+        with pytest.raises(UsageError, match=r"got list of tuple of str. Rows need names: pd.DataFrame\(rows, columns="):
+            take([("q1", "d1", 2.0), ("q1", "d2", 1.0)])
+
+
+class Dataset:
+    """A Dataset of Hugging Face, whose rows come in any format and whose tables are Arrow's."""
+
+    features: Any = None
+
+    def __init__(self, held: pa.Table, form: str | None = None) -> None:
+        self.held, self.form = held, form
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __iter__(self) -> Any:
+        return (self.held.slice(row, 1).to_pandas() for row in range(len(self)))
+
+    def with_format(self, form: str | None) -> "Dataset":
+        return Dataset(self.held, form)
+
+    def __getitem__(self, key: Any) -> pa.Table:
+        assert (key, self.form) == (slice(None), "arrow")
+        return self.held
+
+
+JUDGED = Path(__file__).parent.parent / "exports" / "datasets-5.2.0" / "judged.parquet"
+
+
+def test_classes_of_hugging_face_are_read_by_their_names_not_their_numbers() -> None:
+    """Whose order is that of the alphabet: -1, 0, 1, 10, 2."""
+    held = pq.read_table(JUDGED)
+    assert held["relevance"].to_pylist()[:5] == [0, 1, 2, 4, 3]
+    for given in (JUDGED, held, Dataset(held)):
+        [labeling] = as_labelings({"g": given})
+        assert labeling.table["relevance"].tolist()[:5] == [-1, 0, 1, 2, 10]
+        assert str(labeling.scale) == "grades:-1..10"
+
+
+def test_classes_without_grades_as_names_are_refused(tmp_path: Path) -> None:
+    """QNLI calls an answer that is there class 0."""
+    about = b'{"info": {"features": {"old": [{"a": 1}], "label": {"names": ["entailment", "not_entailment"], "_type": "ClassLabel"}}}}'
+    rows = {"query_id": ["q1", "q2", "q3"], "doc_id": ["d1", "d2", "d3"], "label": [0, 1, -1]}
+    held = pa.table(rows).replace_schema_metadata({b"huggingface": about})
+    pq.write_table(held, tmp_path / "qnli.parquet")
+    for given in (tmp_path / "qnli.parquet", held, Dataset(held)):
+        with pytest.raises(DataError, match="'entailment'"):
+            as_labelings({"g": given})
+    for odd in (b"{", b"[]", b'{"info": {"features": {"label": [{"a": 1}]}}}', b'{"info": {"features": []}}'):
+        assert len(as_labelings({"g": held.replace_schema_metadata({b"huggingface": odd})})[0]) == 3

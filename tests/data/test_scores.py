@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ir_measures
 import pandas as pd
 import pytest
 
@@ -83,6 +84,7 @@ def test_a_table_that_names_no_labels_asks_for_their_name():
     [
         ("a\tmap\t1\t0.5\n", "nothing says which column holds the measures.*run, measure, query_id, value"),
         ("q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 9.0 bm25\n", "is a run, by its ranks: score it with judgekit score"),
+        ("1\tmap\t0.5\n", "first line with their names: measure, query_id, value between tabs, in the order of"),
         ("map\t1\t0.5\nmap\tall\n", "line 2: has 2 columns, and earlier lines have 3"),
         ("map\t1\t0.5\nmap\tall\tx\n", "line 2: column 'value'"),
         ("labeling,run,measure\n", "lacks column 'query_id'"),
@@ -92,3 +94,33 @@ def test_what_is_no_table_of_scores_is_refused_by_its_line(text, reason, tmp_pat
     (tmp_path / "s.eval").write_text(text)
     with pytest.raises(DataError, match=reason):
         as_scores(tmp_path / "s.eval", "x")
+
+
+def test_what_ir_measures_yields_and_prints_is_a_table_of_scores(tmp_path):
+    qrels = [ir_measures.Qrel(q.id, q.gold.id, 1, "0") for q in QUESTIONS]
+    runs = {
+        run: [ir_measures.ScoredDoc(q.id, doc.id, -rank) for q in QUESTIONS for rank, doc in enumerate(q.found(run))]
+        for run in RUNS
+    }
+    wanted = [ir_measures.RR, ir_measures.nDCG @ 3]
+    metrics = {run: [*ir_measures.iter_calc(wanted, qrels, rows)] for run, rows in runs.items()}
+    frame = pd.concat([pd.DataFrame(rows).assign(run=run) for run, rows in metrics.items()])
+    found = values(as_scores(frame, "gold"))
+    assert len(found) == len(RUNS) * len(QUESTIONS) * 2
+    for run, rows in metrics.items():
+        for row in rows:
+            assert found["gold", run, str(row.measure), row.query_id] == row.value
+    listed = [{**row._asdict(), "run": run} for run, rows in metrics.items() for row in rows]
+    good = pd.DataFrame([(run, q.id, q.answer(run) == q.reference) for run in RUNS for q in QUESTIONS])
+    quality = good.set_axis(["run", "query_id", "value"], axis=1).astype({"value": float})
+    made = [jk.compare({"gold": rows}, quality).table for rows in (frame, listed)]
+    assert set(made[0]["measure"]) == {"RR", "nDCG@3"}
+    pd.testing.assert_frame_equal(*made)
+    # As its command prints means, and with --by_query --no_summary, under a first line that the error asks for.
+    (tmp_path / "bm25.txt").write_text("nDCG@3\t0.5\nRR\t0.2500\n")
+    assert values(as_scores(tmp_path / "bm25.txt", "gold")) == {
+        ("gold", "bm25", "nDCG@3", ALL): 0.5,
+        ("gold", "bm25", "RR", ALL): 0.25,
+    }
+    (tmp_path / "bm25.txt").write_text("query_id\tmeasure\tvalue\nq1\tRR\t0.5\n")
+    assert values(as_scores(tmp_path / "bm25.txt", "gold")) == {("gold", "bm25", "RR", "q1"): 0.5}

@@ -30,7 +30,7 @@ def normalise(folder: Path, durations: Iterable[str] = ()) -> None:
         folder: ids are numbered in the order in which its files, by name, hold them; times by their own order.
         durations: names of columns or members whose numbers differ from run to run.
     """
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".parquet"]
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     together = "\n".join(texts.values())
     ids = {found: _numbered(found, number) for number, found in enumerate(_unique(_UUID, together), 1)}

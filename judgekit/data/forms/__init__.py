@@ -215,7 +215,7 @@ def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[Data
     for record in islice(rows, _LOOKED_AT):
         first.append(record)
         # An empty list tells little: nothing was found for that question.
-        if [] not in record.fields.values():
+        if not any(isinstance(value, list) and not value for value in record.fields.values()):
             break
     return first, chain(first, rows)
 
