@@ -31,16 +31,30 @@ from judgekit.spec import split_form
 BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, as expressions, with the names that Arrow has for the packing."""
-_UTF_16: Final = "UTF-16 text"
+_UNPACK: Final = ". Unpack it first"
+_TABLE: Final = ". Write its table as Parquet, CSV or JSON lines"
 _FOREIGN: Final = {
-    rb"PK\x03\x04": "a zip archive",
-    rb"\x89PNG": "a picture",
-    rb"%PDF": "a PDF file",
-    rb"\xfd7zXZ\x00": "compressed with xz",
-    rb"\x04\x22\x4d\x18": "compressed with lz4",
+    rb"PK\x03\x04": ("a zip archive", _UNPACK),
+    rb"\xfd7zXZ\x00": ("compressed with xz", _UNPACK),
+    rb"\x04\x22\x4d\x18": (
+        "compressed with lz4",
+        ". Unpack it first; a run of ranx is packed twice, and holds CBOR: write ranx.Run.from_file(…).save('run.json')",
+    ),
+    rb"\x89PNG": ("a picture", ""),
+    rb"%PDF": ("a PDF file", ""),
+    # Files of Arrow, and its streams, as Hugging Face saves datasets.
+    rb"ARROW1|\xff{4}": ("a table of Arrow or Feather", _TABLE),
+    rb"\x80[\x02-\x05]": ("a pickle of Python", _TABLE),
+    rb"SQLite format 3\0": ("a database of SQLite", _TABLE),
+    rb"\x93NUMPY": ("an array of NumPy", _TABLE),
+    rb"\xd0\xcf\x11\xe0": ("an Excel file of the old kind", ". Save it as .xlsx, or as CSV (UTF-8)"),
     # With a byte order mark, or two characters of ASCII.
-    rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": _UTF_16,
+    rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": (
+        "UTF-16 text",
+        ". Convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW",
+    ),
 }
+"""How files begin that are not read: what they are, and what to do."""
 
 
 _WORDS: Final = re.compile(rb"[^\s,;\"]+")
@@ -148,16 +162,13 @@ def open_binary(path: Path, expected: str = "a file") -> Iterator[BinaryIO]:
 def packing(path: Path, expected: str = "a file") -> str | None:
     """Return how a file is packed, ``gzip``, ``bz2`` or ``zstd``, by its first bytes; None if it is not."""
     with path.open("rb") as raw:
-        start = raw.read(6)
-    for magic, kind in (_FOREIGN | _PACKED).items():
+        start = raw.read(16)
+    for magic, (kind, cure) in _FOREIGN.items():
         if re.match(magic, start):
-            if magic in _FOREIGN:
-                cure = ". Convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW" if kind == _UTF_16 else ""
-                if path.suffix == ".eval":
-                    cure = f". It is a log of Inspect: inspect log convert {path} --to json --output-dir FOLDER"
-                raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd{cure}", path)
-            return kind
-    return None
+            if path.suffix == ".eval":
+                cure = f". It is a log of Inspect: inspect log convert {path} --to json --output-dir FOLDER"
+            raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd{cure}", path)
+    return next((kind for magic, kind in _PACKED.items() if re.match(magic, start)), None)
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:

@@ -2,19 +2,28 @@
 """Every malformed input is an error that names file, line and reason: one table of cases per kind of file."""
 
 import gzip
+import io
 import json
+import lzma
 import math
 import os
+import pickle
+import re
 import signal
+import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.recognise import recognise
 from judgekit.data.tables import QUALITY, SCORES
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import ConfigError, DataError, UsageError
@@ -272,3 +281,51 @@ def test_a_format_that_does_not_exist_is_wrong_usage(format: str, reason: str, t
     with pytest.raises(UsageError) as caught:
         read_queries(f"{format}:{path}")
     assert reason in str(caught.value)
+
+
+def arrow(new: Callable[..., Any], table: pa.Table) -> bytes:
+    stream = pa.BufferOutputStream()
+    with new(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue().to_pybytes()
+
+
+def database(_: pa.Table) -> bytes:
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE run (query_id TEXT)")
+        return base.serialize()
+
+
+def array(table: pa.Table) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, table.column("score").to_numpy())
+    return stream.getvalue()
+
+
+FOREIGN: dict[str, tuple[Callable[[pa.Table], bytes], str]] = {
+    "polars write_ipc, pandas to_feather": (partial(arrow, pa.ipc.new_file), "is a table of Arrow or Feather.*Write its table as Parquet"),
+    "datasets save_to_disk": (partial(arrow, pa.ipc.new_stream), "is a table of Arrow or Feather.*Write its table as Parquet"),
+    "pandas to_pickle": (lambda table: pickle.dumps(table.to_pandas()), "is a pickle.*Write its table as Parquet"),
+    "SQLite": (database, "is a database of SQLite.*Write its table as Parquet"),
+    "numpy save": (array, "is an array of NumPy.*Write its table as Parquet"),
+    "Excel 97": (lambda _: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "Excel file of the old kind.*Save it as .xlsx"),
+    "xz": (lambda _: lzma.compress(b"q1 Q0 d1 1 2 t"), "is compressed with xz.*Unpack it first"),
+    "lz4": (lambda _: pa.compress(b"q1 Q0 d1 1 2 t", "lz4", asbytes=True), r"compressed with lz4.*ranx.*save\('run.json'\)"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_files_of_other_kinds_are_named_with_what_to_write_in_their_place(kind: str, tmp_path: Path) -> None:
+    made, said = FOREIGN[kind]
+    path = tmp_path / "run.trec"
+    path.write_bytes(made(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.5]})))
+    for read in (read_run, read_queries):
+        with pytest.raises(DataError, match=said):
+            read(path)
+    assert re.search(said, recognise(path).why)
+
+
+def test_a_text_that_names_a_kind_of_file_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "docs.tsv"
+    path.write_text("SQLite\tis a database\nARROW\tpoints\n")
+    assert [doc.doc_id for doc in read_docs(path)] == ["SQLite", "ARROW"]
