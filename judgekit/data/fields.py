@@ -162,7 +162,10 @@ def _number(value: Any) -> float:
     """Return a finite number, also from a text (CSV, and DPR's scores)."""
     number = as_number(value)
     if not math.isfinite(number):
-        raise ValueError(f"must be a finite number, not {value!r}")
+        hint = ""
+        if isinstance(value, str) and math.isfinite(as_number(value.replace(",", ".", 1))):
+            hint = " (write the decimal comma as a point)"
+        raise ValueError(f"must be a finite number, not {value!r}{hint}")
     return number
 
 

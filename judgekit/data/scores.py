@@ -156,6 +156,7 @@ def _tell_apart(frame: pd.DataFrame, path: str | Path) -> None:
     elif len(summed) != 1 and "Q0" not in frame.columns:
         raise DataError(
             "nothing says which column holds the measures and which the queries: no line has 'all' in place of a"
-            f" query. Write a first line with their names: {', '.join(frame.columns)} between tabs, in the order of the columns",
+            f" query. Write a first line with their names: {', '.join(frame.columns)} between tabs, in the order of the"
+            " columns",
             path,
         )

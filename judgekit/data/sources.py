@@ -88,7 +88,8 @@ def stem(path: str | Path) -> str:
 
 
 _ENDINGS: Final = re.compile(
-    r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
+    r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parq(?:uet)?|(?:nd)?jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$",
+    re.DOTALL,
 )
 """Endings of names for kinds of files and compression."""
 
@@ -129,7 +130,7 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
             names = {**names, key: (str(value),)}
         elif key not in (*form.options, *(named.options if named else ())):
             raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *form.options])}")
-    if beginning is None or form not in (TREC, CSV, TSV):
+    if beginning is None or form not in (TREC, CSV, TSV) or beginning.row.startswith("sep="):
         return _Layout(form, names)
     skip = commented(beginning.start) if form is TREC else 0
     delimiter = delimiter_of(form.name, beginning.start.split(b"\n", skip)[-1])
@@ -140,8 +141,8 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
         header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
         return _Layout(form, names, table._replace(columns=header))
     cells = beginning.row.split(delimiter)
-    if len(cells) == 3 and ranked_lists(beginning, delimiter):
-        return _Layout(form, names, table._replace(columns=("query_id", "doc_id", "rank")))
+    if ranked_lists(beginning, delimiter):
+        return _Layout(form, names, table._replace(columns=("query_id", "doc_id", "rank", "score")[: len(cells)]))
     if bare := _without_header(path, kind, names, cells, form.name):
         return _Layout(form, names, table._replace(columns=bare))
     return _Layout(form, names, table._replace(columns=cells, header=True))
@@ -234,6 +235,9 @@ class PairColumns(NamedTuple):
     def of(self, batches: Iterable[pa.RecordBatch]) -> Pairs:
         """Return the rows of some batches."""
         rows = pairs_of(batches)
+        # Where files were joined, the second one's byte order mark stands in front of a query.
+        if any("\ufeff" in query for query in rows.queries.ids):
+            raise ValueError("not plain")
         return rows._replace(values=-rows.values) if self.ranked else rows
 
     def pairs(self) -> Pairs | None:

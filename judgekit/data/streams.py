@@ -38,7 +38,7 @@ _FOREIGN: Final = {
     rb"\xfd7zXZ\x00": ("compressed with xz", _UNPACK),
     rb"\x04\x22\x4d\x18": (
         "compressed with lz4",
-        ". Unpack it first; a run of ranx is packed twice, and holds CBOR: write ranx.Run.from_file(…).save('run.json')",
+        ". Unpack it first; a run of ranx is no text: write ranx.Run.from_file(…).save('run.json')",
     ),
     rb"\x89PNG": ("a picture", ""),
     rb"%PDF": ("a PDF file", ""),

@@ -303,14 +303,26 @@ def array(table: pa.Table) -> bytes:
 
 
 FOREIGN: dict[str, tuple[Callable[[pa.Table], bytes], str]] = {
-    "polars write_ipc, pandas to_feather": (partial(arrow, pa.ipc.new_file), "is a table of Arrow or Feather.*Write its table as Parquet"),
-    "datasets save_to_disk": (partial(arrow, pa.ipc.new_stream), "is a table of Arrow or Feather.*Write its table as Parquet"),
+    "polars write_ipc, pandas to_feather": (
+        partial(arrow, pa.ipc.new_file),
+        "is a table of Arrow or Feather.*Write its table as Parquet",
+    ),
+    "datasets save_to_disk": (
+        partial(arrow, pa.ipc.new_stream),
+        "is a table of Arrow or Feather.*Write its table as Parquet",
+    ),
     "pandas to_pickle": (lambda table: pickle.dumps(table.to_pandas()), "is a pickle.*Write its table as Parquet"),
     "SQLite": (database, "is a database of SQLite.*Write its table as Parquet"),
     "numpy save": (array, "is an array of NumPy.*Write its table as Parquet"),
-    "Excel 97": (lambda _: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "Excel file of the old kind.*Save it as .xlsx"),
+    "Excel 97": (
+        lambda _: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504),
+        "Excel file of the old kind.*Save it as .xlsx",
+    ),
     "xz": (lambda _: lzma.compress(b"q1 Q0 d1 1 2 t"), "is compressed with xz.*Unpack it first"),
-    "lz4": (lambda _: pa.compress(b"q1 Q0 d1 1 2 t", "lz4", asbytes=True), r"compressed with lz4.*ranx.*save\('run.json'\)"),
+    "lz4": (
+        lambda _: pa.compress(b"q1 Q0 d1 1 2 t", "lz4", asbytes=True),
+        r"compressed with lz4.*ranx.*save\('run.json'\)",
+    ),
 }
 
 

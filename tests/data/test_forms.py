@@ -121,6 +121,17 @@ def test_ranks_that_count_in_each_list_are_those_of_a_run_without_a_header(tmp_p
     path = put(tmp_path, b"q1\td1\t1\nq1\td2\t2\nq1\td3\t3\nq2\td2\t1\n")
     assert lists_of_run(path) == {"q1": ["d1", "d2", "d3"], "q2": ["d2"]}
     assert recognise(path).kinds == ("run",)
+    # As ColBERT's, with the score behind the rank; the scores count.
+    path = put(tmp_path, b"1\t901\t1\t23.5\n1\t17\t2\t21\n1\t5\t3\t20.5\n2\t901\t1\t9\n", "colbert.tsv")
+    assert lists_of_run(path) == {"1": ["901", "17", "5"], "2": ["901"]}
+    assert read_run(path).ranked_scores.tolist() == [23.5, 21, 20.5, 9]
+    assert recognise(path).kinds == ("run",)
+    # Judgments of the documents 1, 2 and 3 count as well.
+    for blank in ("\t", " "):
+        path = put(tmp_path, "1 0 1 1\n1 0 2 0\n1 0 3 2\n".replace(" ", blank).encode(), "few.qrels")
+        assert pairs_of_qrels(path) == {("1", "1"): 1, ("1", "2"): 0, ("1", "3"): 2}
+        assert recognise(path).kinds == ("qrels",)
+    path = put(tmp_path, b"q1\td1\t1\nq1\td2\t2\nq1\td3\t3\nq2\td2\t1\n")
     numbers = put(tmp_path, b"1\t7\t1\n1\t8\t2\n1\t9\t3\n", "numbers")
     assert recognise(numbers).kinds == ("run",), "whose first row would name a column twice"
     with pytest.raises(DataError, match="lacks the field 'relevance'"):
@@ -135,6 +146,49 @@ def test_ranks_that_count_in_each_list_are_those_of_a_run_without_a_header(tmp_p
     ):
         with pytest.raises(DataError, match="ranks, scores or grades"):
             read_run(put(tmp_path, other))
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize(("mark", "end"), [(";", "\n"), (",", "\r\n")])
+def test_excels_line_about_the_separator_is_no_header(start: str, mark: str, end: str, tmp_path: Path) -> None:
+    rows = [f"sep={mark}", *(mark.join(row) for row in (["query_id", "doc_id", "relevance"], ["q1", "d1", "2"]))]
+    path = put(tmp_path, (start + end.join(rows) + end).encode(), "judged.csv")
+    assert pairs_of_qrels(path) == {("q1", "d1"): 2}
+    assert recognise(path).kinds == ("qrels",)
+    path = put(tmp_path, f"sep={mark}{end}query_id{mark}text{end}q1{mark}Who?{end}".encode(), "asked.csv")
+    assert read_queries(path)["q1"].text == "Who?"
+
+
+ROWS_JOINED = {
+    "TREC run": (read_run, "q{} Q0 d1 1 2 t\n"),
+    "TREC qrels": (read_qrels, "q{} 0 d1 1\n"),
+    "collection": (read_docs, "d{}\tone\n"),
+    "queries": (read_queries, "q{}\twho?\n"),
+}
+
+
+@pytest.mark.parametrize("form", ROWS_JOINED)
+def test_a_byte_order_mark_between_joined_files_is_no_part_of_an_id(form: str, tmp_path: Path) -> None:
+    read, rows = ROWS_JOINED[form]
+    path = put(tmp_path, f"\ufeff{rows.format(1)}\ufeff{rows.format(2)}".encode())
+    with pytest.raises(
+        DataError, match=r"'\\ufeff[qd]2' holds a byte order mark, as where files were joined"
+    ) as caught:
+        read(path)
+    assert caught.value.line == rows.count("\n") + 1
+
+
+def test_cures_of_rows_with_a_column_too_few_make_files_that_are_read(tmp_path: Path) -> None:
+    old, new = tmp_path / "OLD", tmp_path / "NEW"
+    for read, rows, expected in (
+        (pairs_of_qrels, "q1 d1 2\nq1 d2 0\n", {("q1", "d1"): 2, ("q1", "d2"): 0}),
+        (pairs_of_run, "q1 Q0 d1 1 2.5\nq1 Q0 d2 2 1\n", {("q1", "d1"): 2.5, ("q1", "d2"): 1}),
+    ):
+        old.write_text(rows)
+        with pytest.raises(DataError, match="write: awk") as caught:
+            read(old)
+        subprocess.run(caught.value.reason.split("write: ")[1], shell=True, check=True, cwd=tmp_path)
+        assert read(new) == expected
 
 
 def test_comments_behind_the_first_row_of_a_run_are_errors(tmp_path: Path) -> None:
@@ -486,6 +540,8 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("a TREC run for scores", partial(read_table, SCORES), b"q1 Q0 d1 1 0.5 t\n", 1, "begins with"),
     ("TREC qrels for scores", partial(read_table, SCORES), b"q1 0 d1 1\n", 1, "begins with"),
     ("a grade beyond whole floats", read_qrels, b"q1 0 d1 1\nq1 0 d2 99999999999999999999\n", 2, "1e+20 is too large for a grade"),
+    ("decimal commas", read_run, b"q1 Q0 d1 1 2,5 t\nq1 Q0 d2 2 1,5 t\n", 1, "not '2,5' (write the decimal comma as a point)"),
+    ("decimal commas beside semicolons", read_run, b"query_id;doc_id;score\nq1;d1;2,5\n", 2, "not '2,5' (write the decimal comma"),
     ("nothing known", read_run, b"hello\nworld\n", 1, "has 1 columns, expected 6"),
 ]  # fmt: skip
 

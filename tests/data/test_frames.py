@@ -1,5 +1,6 @@
 """Whatever people hold is taken by the same rules as files, and anything else is told what was expected."""
 
+import json
 from collections import namedtuple
 from collections.abc import Callable
 from decimal import Decimal
@@ -327,7 +328,7 @@ def test_records_may_hold_what_numpy_makes_of_them() -> None:
 def test_rows_without_names_are_refused_with_a_way_to_name_them() -> None:
     """As cursors of databases give them: whether a number is a score, a rank or a grade, nothing says."""
     for take in (as_runs, as_labelings, as_queries, as_docs):
-        with pytest.raises(UsageError, match=r"got list of tuple of str. Rows need names: pd.DataFrame\(rows, columns="):
+        with pytest.raises(UsageError, match=r"list of tuple of str. Rows need names: pd.DataFrame\(rows, columns="):
             take([("q1", "d1", 2.0), ("q1", "d2", 1.0)])
 
 
@@ -368,7 +369,8 @@ def test_classes_of_hugging_face_are_read_by_their_names_not_their_numbers() -> 
 
 def test_classes_without_grades_as_names_are_refused(tmp_path: Path) -> None:
     """QNLI calls an answer that is there class 0."""
-    about = b'{"info": {"features": {"old": [{"a": 1}], "label": {"names": ["entailment", "not_entailment"], "_type": "ClassLabel"}}}}'
+    label = {"names": ["entailment", "not_entailment"], "_type": "ClassLabel"}
+    about = json.dumps({"info": {"features": {"old": [{"a": 1}], "label": label}}}).encode()
     rows = {"query_id": ["q1", "q2", "q3"], "doc_id": ["d1", "d2", "d3"], "label": [0, 1, -1]}
     held = pa.table(rows).replace_schema_metadata({b"huggingface": about})
     pq.write_table(held, tmp_path / "qnli.parquet")

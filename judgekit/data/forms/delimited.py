@@ -30,6 +30,8 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
             if line.number == 1 and len(words) in _PLACES:
                 other = "judgments" if len(words) == 4 else "a run"
                 reason += f". That is a line of {other}: were two files swapped?"
+            elif len(words) == len(columns) - 1:
+                reason += _CURES[len(words)]
             raise DataError(reason, path, line.number)
         if words:
             yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
@@ -38,6 +40,11 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 _PLACES: Final = {6: 4, 4: 3}
 """The place of the number in a row of a TREC run (six columns) and of qrels (four)."""
+_CURES: Final = {
+    3: ". If these are query, doc and relevance, write: awk '{print $1, 0, $2, $3}' OLD > NEW",
+    5: ". If it lacks the name of the run, write: awk '{print $0, \"run\"}' OLD > NEW",
+}
+"""What to do about a file whose rows have a column too few."""
 _LOOKED_AT: Final = 20
 _TELLS_RANKS: Final = 3
 _QRELS: Final = 4
@@ -51,7 +58,7 @@ def _is_trec(beginning: Beginning) -> bool:
     rows = _first_rows(beginning)
     fitting = [len(row) == len(rows[0]) and _fits(row) for row in rows] or [False]
     # Most rows, not all: the reader reports damaged rows, which are no reason to doubt the form.
-    return fitting[0] and 2 * sum(fitting) > len(rows)
+    return fitting[0] and 2 * sum(fitting) > len(rows) and not ranked_lists(beginning, "\t")
 
 
 def commented(start: bytes) -> int:
@@ -70,7 +77,8 @@ def _is_comment(row: str) -> bool:
 def _fits(row: Sequence[str]) -> bool:
     """Return whether cells form a row of a TREC run or qrels: the right count, and a number in its place."""
     place = _PLACES.get(len(row))
-    return place is not None and NUMBER.fullmatch(row[place]) is not None
+    # With a decimal comma, which the reader refuses.
+    return place is not None and NUMBER.fullmatch(row[place].replace(",", ".", 1)) is not None
 
 
 def _first_rows(beginning: Beginning, delimiter: str = "") -> list[list[str]]:
@@ -98,17 +106,18 @@ def subtopics(beginning: Beginning) -> int:
 
 
 def ranked_lists(beginning: Beginning, delimiter: str) -> bool:
-    """Return whether rows of three cells without a header are a run like MS MARCO's: query, doc and rank.
+    """Return whether rows without a header are a run like MS MARCO's: query, doc, rank and, as ColBERT's, score.
 
     The ranks of each list count up from 1, to at least 3 in one of them, unlike scores and grades.
     """
-    ranks: dict[str, int] = {}
+    docs: dict[str, list[str]] = {}
     for row in _first_rows(beginning, delimiter):
-        query, _, rank = row if len(row) == 3 else ("", "", "")
-        ranks[query] = ranks.get(query, 0) + 1
-        if rank.strip() != str(ranks[query]):
+        query, doc, rank = row[:3] if len(row) in (3, 4) else ("", "", "")
+        docs.setdefault(query, []).append(doc)
+        if rank.strip() != str(len(docs[query])):
             return False
-    return max(ranks.values(), default=0) >= _TELLS_RANKS
+    # Judgments may be of documents 1, 2 and 3, but have the same cell in front of them.
+    return any(len({*listed}) >= _TELLS_RANKS for listed in docs.values())
 
 
 class PlainQuotes(DataError):
@@ -163,6 +172,8 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
         if row is None:
             return
         each_a_row = len(texts) > 1 and all(text.count(delimiter) == len(row) - 1 > 0 for text in texts)
+        if not header and row[:1] == ["sep="]:
+            continue  # Excel's own line about the separator
         if not header:
             header = row
             twice = sorted(name for name in header if header.count(name) > 1)
