@@ -182,7 +182,7 @@ _TAKEN: Final = ("question", "id", "answer", "reference", "passages", "gold", "r
 def _tools() -> str:
     rows = []
     for tool in TOOLS:
-        taken = ", ".join(what for what in _TAKEN if getattr(tool, what))
+        taken = ", ".join(what for what in _TAKEN if getattr(tool, what) or getattr(tool, f"{what}_ids", ""))
         left = ", ".join(f"`{name}`" for name in either(tool.scores) if name != "*")
         if not left and tool.scores:
             left = "further columns of numbers"

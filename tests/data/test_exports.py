@@ -1,5 +1,6 @@
 """What tools wrote (tests/exports) is read as what they were given: questions, answers, references, lists, gold."""
 
+import io
 import json
 import re
 import zipfile
@@ -37,14 +38,15 @@ FORMS = {
     "haystack": ["haystack-3.4.1/{}.csv", "haystack-3.4.1/{}.json"],
     "ragchecker": ["ragchecker-0.1.9/{}.json"],
     "inspect_ai": ["inspect_ai-0.3.285/{}.json"],
+    "lm_eval": ["lm_eval-0.4.13/halls-{}.jsonl"],
 }
 FILES = [(form, file, run) for form, files in FORMS.items() for file in files for run in RUNS]
 WITH_GOLD = {"ragas", "deepeval", "llamaindex"}
 WITH_PASSAGE_IDS = {"ragas", "mlflow", "llamaindex", "ragchecker"}
 WITHOUT_ANSWERS = {"llamaindex"}
-FAILED = {("langsmith", "dense", "005"), ("inspect_ai", "dense", "005")}
+FAILED = {(form, "dense", "005") for form in ("langsmith", "inspect_ai", "lm_eval")}
 """Where the application itself failed: no answer, and nothing retrieved."""
-FOUND_ALL_THE_SAME = {"inspect_ai"}
+FOUND_ALL_THE_SAME = {"inspect_ai", "lm_eval"}
 """Whose passages are the application's data, not its result."""
 
 
@@ -290,10 +292,6 @@ REFUSED = {
         "sample_id,eval_id,log,id,epoch,input,choices,target,score_includes\nab,cd,a.eval,1,1,Who?,,Ann,C\n",
         "inspect log convert LOG --to json --output-dir FOLDER",
     ),
-    "open-rag-eval.csv": (
-        "query_id,query,query_run,passage_id,passage,generated_answer\nq1,Who?,1,d1,by Ann,Ann\n",
-        "give the CSV that open-rag-eval eval writes",
-    ),
 }
 
 
@@ -496,53 +494,85 @@ def test_several_targets_of_lm_eval_are_several_references(tmp_path):
     assert query.answers == ("Ann", "Anne")
 
 
-def test_samples_of_lm_eval_are_questions_and_answers(tmp_path):
-    """Generated: the harness asks its hub for the data set, also of a local file."""
-    path = tmp_path / "samples_halls.jsonl"
-    row = {"doc_id": 0, "doc": {"id": "007", "question": "Who?"}, "target": "Ann", "resps": [["Ann\n"]]}
-    row |= {"filtered_resps": ["Ann"], "filter": "none", "doc_hash": "ab12", "exact_match": 1.0}
-    path.write_text(json.dumps(row) + "\n")
-    assert (recognise(path).form.name, recognise(path).kinds) == ("lm_eval", ("query", "answer"))
-    assert [(q.query_id, q.text, q.answers) for q in read_queries(path).values()] == [("007", "Who?", ("Ann",))]
-    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann"]
-    path.write_text(json.dumps({**row, "filtered_resps": [[-1.0, False], [-2.0, True]]}) + "\n")
-    with pytest.raises(DataError, match="line 1: 'filtered_resps' must hold one text"):
-        read_table(ANSWERS, path)
+@pytest.mark.parametrize("run", RUNS)
+def test_samples_that_the_harness_logged_by_two_filters_are_as_many_runs(run):
+    path = EXPORTS / "lm_eval-0.4.13" / f"halls_filters-{run}.jsonl"
+    one, runs = cures_in(path)
+    assert one == "lm_eval(filter=strict):"
+    each = read_table(ANSWERS, f"{runs}{path}")
+    replies = {(row.run, row.query_id): row.answer for row in each.itertuples()}
+    assert len(replies) == 2 * len(QUESTIONS)
+    for question in QUESTIONS:
+        said = "" if (run, question.id) == ("dense", "005") else question.answer(run)
+        assert replies["flexible", question.id] == (said or "[invalid]")
+        assert replies["strict", question.id] == (said if re.fullmatch(r"\w+", said) else "[invalid]")
 
 
-@pytest.mark.parametrize("year", [2024, 2025])
-def test_answers_to_trecs_rag_track_are_answers(year, tmp_path):
-    """Generated, as the track's guidelines show it."""
-    said = {
-        "references": ["d1"],
-        "answer": [{"text": "Ann did.", "citations": [0]}, {"text": "Alone.", "citations": []}],
+@pytest.mark.parametrize("way", ["acc", "acc_norm"])
+def test_choices_are_right_where_the_harness_counted_them_so(way):
+    path = EXPORTS / "lm_eval-0.4.13" / "halls_choice-dense.jsonl"
+    counted = [json.loads(line)[way] for line in path.read_text().splitlines()]
+    assert 0 < sum(counted) < len(counted)
+    chosen = read_table(ANSWERS, f"lm_eval(choice={way}):{path}")["answer"]
+    right = [query.answers for query in read_queries(f"lm_eval(choice={way}):{path}").values()]
+    assert right == [(question.reference,) for question in QUESTIONS]
+    assert [float(answer in references) for answer, references in zip(chosen, right, strict=True)] == counted
+
+
+SUBMITTED = {
+    "ragnarok-0.0.1/{}.json": ("query", "answer"),
+    "ragnarok-0.0.1/{}.jsonl": ("query", "answer"),
+    "autojudge_base-1.0.0/rag25-{}.jsonl": ("query", "answer"),
+    "autojudge_base-1.0.0/rag26-{}.jsonl": ("query", "answer"),
+    "autojudge_base-1.0.0/ragtime26-{}.jsonl": ("answer",),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("file", SUBMITTED)
+def test_answers_submitted_to_trec_are_answers(file, run):
+    path = EXPORTS / file.format(run)
+    assert (recognise(path).form.name, recognise(path).kinds) == ("trec_rag", SUBMITTED[file])
+    if "query" in SUBMITTED[file]:
+        asked = {query.query_id: query.text for query in read_queries(path).values()}
+        assert asked == {question.id: question.text for question in QUESTIONS}
+    answers = read_table(ANSWERS, path)
+    assert {row.query_id: row.answer for row in answers.itertuples()} == {
+        question.id: f"It keeps {question.answer(run)}. So the page says." for question in QUESTIONS
     }
-    about = {"metadata": {"team_id": "t", "run_id": "a", "narrative_id": "7", "narrative": "Who?"}}
-    if year == 2024:
-        about = {"run_id": "a", "topic_id": "7", "topic": "Who?", "response_length": 3}
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps(about | said) + "\n")
-    assert recognise(path).kinds == ("query", "answer")
-    (query,) = read_queries(path).values()
-    (row,) = read_table(ANSWERS, path).itertuples()
-    assert (query.query_id, query.text, row.run, row.answer) == ("7", "Who?", "a", "Ann did. Alone.")
+    assert ("run" in answers) == ("autojudge" in file)
+    assert {*answers.get("run", [run])} == {run}
 
 
-def test_the_scored_table_of_open_rag_eval_keeps_ids_of_passages(tmp_path):
-    """Generated: the package needs models to score."""
+@pytest.mark.parametrize("run", RUNS)
+def test_passages_that_open_rag_eval_numbers_have_no_ids(run):
+    """It reads the ids of questions as numbers, and leaves out questions without an answer."""
+    path = EXPORTS / "openrageval-0.3.0" / f"scored-{run}.csv"
+    assert (recognise(path).form.name, recognise(path).kinds) == ("openrageval", ("query", "doc", "run", "answer"))
+    asked = [question for question in QUESTIONS if (question.id, run) != ("005", "dense")]
+    lists, docs = read_run(path), read_docs(path)
+    answers = read_table(ANSWERS, path).set_index("query_id")["answer"].to_dict()
+    assert by_text(path) == {question.text: str(int(question.id)) for question in asked}
+    for question in asked:
+        query_id = str(int(question.id))
+        assert answers[query_id] == question.answer(run)
+        assert [doc.text for doc in docs.get(lists.top(query_id))] == [passage.text for passage in question.found(run)]
+
+
+def test_passages_keep_the_ids_that_a_users_own_table_gave_open_rag_eval(tmp_path):
+    written = (EXPORTS / "openrageval-0.3.0" / "scored-bm25.csv").read_text()
     path = tmp_path / "scored.csv"
-    cells = {
-        "query_id": "007",
-        "query": "Who?",
-        "run_1_retrieved_passages": json.dumps({"d2": "by Ann", "d1": "by Bob"}),
-        "run_1_generated_answer": json.dumps([{"text": "Ann.", "citations": ["d2"]}, {"text": "Alone."}]),
-        "run_1_generation_score_autonugget_scores": "0.5",
-    }
-    pd.DataFrame([cells]).to_csv(path, index=False)
-    assert recognise(path).form.name == "openrageval"
-    assert read_run(path).top("007") == ["d2", "d1"]
-    assert [doc.text for doc in read_docs(path)] == ["by Ann", "by Bob"]
-    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann. Alone."]
+    row = pd.read_csv(io.StringIO(written)).iloc[:1]
+    path.write_text(re.sub(r"\[(\d)\]", r"d\1", row.to_csv(index=False)))
+    assert read_run(path).top("0") == ["d1", "d2", "d3"]
+    assert read_docs(path).get(["d3"])[0].text == "Hall 0 keeps Ada Brandt."
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_what_a_connector_of_open_rag_eval_saved_is_refused_with_what_to_save_instead(run):
+    path = EXPORTS / "openrageval-0.3.0" / f"answers-{run}.csv"
+    with pytest.raises(DataError, match="give the CSV that open-rag-eval eval writes"):
+        read_docs(path)
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -611,31 +641,46 @@ def test_hits_of_elasticsearch_are_a_list_and_its_passages(wrapped, tmp_path):
         read_run(path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
-def test_questions_of_autorag_have_each_passage_that_is_needed(ending, tmp_path):
-    """Generated with the columns of its `qa.parquet`: the package was not run."""
-    table = pd.DataFrame(
-        {
-            "qid": [question.id for question in QUESTIONS],
-            "query": [question.text for question in QUESTIONS],
-            "retrieval_gt": [[[doc] for doc in sorted({question.gold.id, "d0-0"})] for question in QUESTIONS],
-            "generation_gt": [[question.reference, "another"] for question in QUESTIONS],
-        }
-    )
-    path = tmp_path / f"qa.{ending}"
-    if ending == "parquet":
-        table.to_parquet(path)
-    elif ending == "csv":
-        table.to_csv(path, index=False)
-    else:
+AUTORAG = EXPORTS / "autorag-0.3.27"
+
+
+def saved(table, path):
+    """Save a table by the ending of its file, as AutoRAG and its users do."""
+    if path.suffix == ".jsonl":
         table.to_json(path, orient="records", lines=True)
+    else:
+        getattr(table, f"to_{path.suffix[1:]}")(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
+def test_questions_of_autorag_have_their_answers_and_passages(ending, tmp_path):
+    path = saved(pd.read_json(AUTORAG / "qa.jsonl", lines=True), tmp_path / f"qa.{ending}")
     assert (recognise(path).form.name, recognise(path).kinds) == ("autorag", ("query", "qrels"))
-    judged = read_qrels(path).table.groupby("query_id")["doc_id"].agg(set).to_dict()
-    assert judged == {question.id: {question.gold.id, "d0-0"} for question in QUESTIONS}
-    asked = read_queries(path)
-    assert {query.query_id: query.answers for query in asked.values()} == {
-        q.id: (q.reference, "another") for q in QUESTIONS
-    }
+    asked, judged = read_queries(path), read_qrels(path).table
+    assert {query.text: query.answers for query in asked.values()} == {q.text: (q.reference,) for q in QUESTIONS}
+    gold = {asked[row.query_id].text: row.doc_id for row in judged.itertuples()}
+    assert gold == {question.text: question.gold.id for question in QUESTIONS}
+
+
+def test_passages_that_autorag_cut_anew_are_alternatives():
+    path = AUTORAG / "qa-cut-anew.jsonl"
+    with pytest.raises(DataError, match="line 1: any of the passages 'd0-0-0', 'd0-0-1' will do"):
+        read_qrels(path)
+    first = read_qrels(f"autorag(alternatives=first):{path}").table
+    assert first["doc_id"].tolist() == [f"{question.gold.id}-0" for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
+def test_ids_in_no_inner_list_are_one_group_of_autorag(ending, tmp_path):
+    """As its own `cast_qa_dataset` reads them."""
+    table = pd.read_json(AUTORAG / "qa.jsonl", lines=True)
+    table["retrieval_gt"] = table["retrieval_gt"].map(lambda groups: [*groups[0], "d0-1"])
+    path = saved(table, tmp_path / f"qa.{ending}")
+    with pytest.raises(DataError, match="any of the passages 'd0-0', 'd0-1' will do"):
+        read_qrels(path)
+    table["retrieval_gt"] = table["retrieval_gt"].map(lambda ids: ids[:1])
+    assert read_qrels(saved(table, path)).table["doc_id"].tolist() == [question.gold.id for question in QUESTIONS]
 
 
 GROUPS = {
@@ -773,13 +818,18 @@ def test_each_line_of_objects_that_wrap_their_records_counts(tmp_path):
         assert [*read_queries(tmp_path / name)] == ["a", "b"]
 
 
+RELEASE = re.compile(r"\d+(?:\.\d+)+")
+
+
 def test_each_tool_names_the_release_whose_export_lies_here():
     scripts = {path.stem.removeprefix("by_") for path in EXPORTS.glob("by_*.py")}
     folders = {path.name for path in EXPORTS.iterdir() if path.is_dir() and "-" in path.name}
     assert {folder.rsplit("-", 1)[0] for folder in folders} == scripts
+    others = {"trec_rag": {"ragnarok-0.0.1", "autojudge_base-1.0.0"}}
     for tool in TOOLS:
         name = tool.name.removesuffix("_experiment")
-        assert any(f"-{tool.release}" in folder and name in folder for folder in folders), tool.name
+        written = others.get(name, {folder for folder in folders if name in folder})
+        assert {folder.rsplit("-", 1)[1] for folder in written & folders} == {*RELEASE.findall(tool.release)}, tool.name
 
 
 TAKING = [form for form in FORMS_BY_NAME.values() if form.taken is not None]

@@ -13,11 +13,16 @@ def _ids(written: Any) -> list[Any] | None:
     groups = listed_in(written)
     if not groups:
         return None
+    # AutoRAG takes ids outside of inner lists for one group, too.
+    if not any(isinstance(group, list) for group in groups):
+        return [tuple(groups)]
     return [tuple(group) if isinstance(group, list) else group for group in groups]
 
 
 AUTORAG: Final = Tool(
     "autorag",
+    release="0.3.27",
+    exports="`qa.to_parquet(…)`, the questions",
     tells=("query", "retrieval_gt"),
     question="query",
     id="qid",

@@ -59,6 +59,7 @@ def _several(target: Any) -> Any:
 
 LM_EVAL: Final = Tool(
     "lm_eval",
+    release="0.4.13",
     exports="the samples that the harness logs, `samples_TASK_….jsonl`",
     tells=("doc_id", "doc", "filtered_resps", "target"),
     question="doc.question | doc.query | doc.input",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from judgekit.data.forms.entry import object_in
@@ -13,12 +14,18 @@ _FIRST: Final = "run_1_"
 
 def _by_id(retrieved: Any) -> list[Any] | None:
     passages = object_in(retrieved)
-    return None if passages is None else [{"id": own, "text": text} for own, text in passages.items()]
+    if passages is None:
+        return None
+    # Its connectors number the passages of each question.
+    if all(re.fullmatch(r"\[\d+\]", own) for own in passages):
+        return [*passages.values()]
+    return [{"id": own, "text": text} for own, text in passages.items()]
 
 
 OPENRAGEVAL: Final = Tool(
     "openrageval",
-    exports="the CSV of `open-rag-eval eval`",
+    release="0.3.0",
+    exports="the CSV that `open-rag-eval eval` writes",
     tells=("query_id", "query", f"{_FIRST}retrieved_passages", f"{_FIRST}generated_answer"),
     question="query",
     id="query_id",

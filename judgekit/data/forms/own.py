@@ -37,13 +37,14 @@ from judgekit.data.forms.umbrela import UMBRELA
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
     *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT, INSPECT, RANK_LLM),
+    *(AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""
 FORMS: Final = {
     form.name: form
     for form in (
         *FLAT,
-        *(tool.form() for tool in (*TOOLS, RANK_EVAL, AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL)),
+        *(tool.form() for tool in (*TOOLS, RANK_EVAL)),
         *(ELASTICSEARCH, DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }

@@ -1,4 +1,4 @@
-"""``trec_rag``: answers to TREC's RAG track. ``nuggetizer``: nuggets assigned to such an answer."""
+"""``trec_rag``: answers to TREC's tracks RAG and RAGTIME. ``nuggetizer``: nuggets assigned to such an answer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from typing import Final
 
 from judgekit.data.forms.tool import Tool, sentences
 
-# An answer's references are citations without an order of relevance, so they are no run.
+# An answer's references may be its citations, without an order of relevance, so they are no run.
 TREC_RAG: Final = Tool(
     "trec_rag",
-    exports="answers to TREC's RAG track, 2024 and 2025",
-    tells=("references", "answer", "metadata.narrative | metadata.narrative_id | topic_id"),
+    release="by Ragnarök 0.0.1 and Auto-Judge 1.0.0",
+    exports="answers to TREC's tracks RAG, 2024 to 2026, and RAGTIME, as they are submitted",
+    tells=(
+        "references | metadata.run_id",
+        "answer | responses",
+        "metadata.narrative_id | metadata.topic_id | topic_id",
+    ),
     question="metadata.narrative | topic",
-    id="metadata.narrative_id | topic_id",
-    answer="answer[].text",
+    id="metadata.narrative_id | metadata.topic_id | topic_id",
+    answer="answer | responses[].text",
     reads={"answer": sentences},
     run="metadata.run_id | run_id",
     example='{"metadata": {"run_id": "a", "narrative_id": "1", "narrative": "Who?"}, "references": ["d1"],'
