@@ -53,6 +53,7 @@ class DataForm:
         apart: columns that tell several records of a question apart, of which the user chooses one value.
         mark: what stands between the texts of a list that a cell holds.
         refused: of a form that is recognised and not read: why, and what to do.
+        spelled: the form with the places that the options of a spelling name, where it has such options.
         example: a small file.
     """
 
@@ -71,6 +72,7 @@ class DataForm:
     apart: tuple[str, ...] = ()
     mark: str = ""
     refused: str = ""
+    spelled: Callable[[Mapping[str, Any]], DataForm] | None = None
     example: str = ""
 
 

@@ -7,7 +7,8 @@ columns decide, then its numbers, then its name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -17,14 +18,16 @@ from judgekit.data.fields import DECLARED, NAMES_RUN, Declaration
 from judgekit.data.forms import (
     flat_form,
     flat_records,
-    form_named,
     nested_form,
+    spelled_form,
     telling,
 )
 from judgekit.data.forms.delimited import CSV, TREC, TSV, PlainQuotes, delimiter_of, ranked_lists
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.texts import FOLDER
+from judgekit.data.forms.tool import PLACES, at
 from judgekit.data.paired import PAIRED
+from judgekit.data.proposed import places_in, proposed
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
@@ -70,6 +73,7 @@ class Recognised:
         run: the column that names each row's run, or "".
         why: why it was not recognised.
         cure: a form in which it may be readable.
+        proposed: a spelling in which it may be readable, for the user to check.
     """
 
     kinds: tuple[str, ...] = ()
@@ -81,6 +85,7 @@ class Recognised:
     run: str = ""
     why: str = ""
     cure: str = ""
+    proposed: str = ""
 
     @property
     def nested(self) -> bool:
@@ -92,15 +97,15 @@ def recognise(source: str | Path) -> Recognised:
     """Return the contents of a file, a folder or ``FORM:PATH``, by its first records."""
     path, spec = located(source, "doc")
     try:
-        form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else form_named(spec.name)
-        _check_keys(path, spec, form)
+        form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else spelled_form(spec)
+        flat = flat_form(Beginning.of(path, "data")) if form.nested else form
+        _check_keys(path, spec, (form, flat))
         if form is TREC and form.narrows is not None:
             return Recognised(form.narrows(Beginning.of(path, "data")), form, form)
         if form is FOLDER:
             return Recognised(form.holds, form, form)
         if form in (TSV, CSV) and not spec.params and _without_header(path, form):
             return Recognised(("run",), form, form)
-        flat = flat_form(Beginning.of(path, "data")) if form.nested else form
         first, _ = telling(records_of(source, flat))
     except PlainQuotes as error:
         return Recognised(why=_reason(error), cure=error.cure)
@@ -117,6 +122,11 @@ def recognise(source: str | Path) -> Recognised:
             return Recognised(why=form.refused)
     content = Recognised((), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
     unknown = [not_among("column", column, content.fields) for column in named.values() if column not in content.fields]
+    places = [] if form.spelled is None else [str(value) for key, value in spec.params if key in PLACES]
+    looked = [record.fields for record in islice(records_of(source, flat), _LOOKED_AT)] if places else []
+    for place in places:
+        if all(at(fields, place) is None for fields in looked):
+            unknown.append(not_among("place", place, [known for known, _ in places_in(told)]))
     if unknown:
         raise DataError("; ".join(unknown), path)
     kinds, problem = _held(source, content)
@@ -128,7 +138,20 @@ def recognise(source: str | Path) -> Recognised:
         return replace(content, kinds=kinds)
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
         raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}")
-    return replace(content, why=problem or _inside(source, content) or _nothing(content.fields))
+    if problem:
+        return replace(content, why=problem)
+    shown = []
+    with suppress(DataError):  # a damaged line is named where the file is read
+        for record in islice(records_of(source, flat), _LOOKED_AT):
+            shown.append(record.fields)
+    spelled = next(filter(None, map(proposed, shown)), [])
+    if spelled:
+        columns = ", ".join(dict.fromkeys(str(name) for fields in shown for name in [*fields][:8]))
+        either = " or ".join(f"{one}:{path}" for one in spelled)
+        further = ", ".join(key for key in PLACES if f"{key}=" not in spelled[0])
+        why = f"no known tool writes its columns ({columns}). Check what this names: {either} (further: {further}, run)"
+        return replace(content, why=why, proposed=spelled[0] if len(spelled) == 1 else "")
+    return replace(content, why=(flat in (JSON, JSONL) and _inside(shown)) or _nothing(content.fields))
 
 
 def _without_header(path: Path, form: DataForm) -> bool:
@@ -144,10 +167,10 @@ def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
     return flat_records(flat, path, Spec(flat.name, options))
 
 
-def _check_keys(path: Path, spec: Spec, form: DataForm) -> None:
-    """Refuse options that neither the form nor any kind of data has."""
-    keys = {*form.options}
-    if form not in (TREC, FOLDER):  # whose columns are known
+def _check_keys(path: Path, spec: Spec, forms: Sequence[DataForm]) -> None:
+    """Refuse options that neither the forms nor any kind of data has."""
+    keys = {option for form in forms for option in form.options}
+    if not {TREC, FOLDER} & {*forms}:  # whose columns are known
         keys.update(*(declared.names for declared in DECLARED_KINDS.values()))
     for key in spec.options:
         if spec.name != "auto" and key not in keys:
@@ -169,18 +192,15 @@ def _reason(error: Exception) -> str:
     return f"line {error.line}: {error.reason}" if error.line else error.reason
 
 
-def _inside(source: str | Path, content: Recognised) -> str:
-    """Return advice for an unknown tool's object with a list of records; "" for other files."""
-    if content.flat not in (JSON, JSONL):
-        return ""
-    for record in islice(records_of(source, content.flat), _LOOKED_AT):
-        for name, held in record.fields.items():
+def _inside(shown: Iterable[Mapping[str, Any]]) -> str:
+    """Return advice for an object with a list of records; "" for other files."""
+    for fields in shown:
+        for name, held in fields.items():
             if isinstance(held, list) and held and isinstance(held[0], dict):
-                columns = ", ".join(map(str, [*held[0]][:8]))
                 return (
-                    f"it is an object whose {name!r} lists records ({columns}): write that list alone into a file of"
-                    " JSON, and say which column is which, e.g. json(id=…,text=…,answers=…):FILE for questions,"
-                    " json(query_id=…,answer=…,run=…):FILE for answers"
+                    f"it is an object whose {name!r} lists records ({', '.join(map(str, [*held[0]][:8]))}): say which"
+                    f" column is which, e.g. json(rows={name},id=…,text=…,answers=…):FILE for questions,"
+                    f" json(rows={name},query_id=…,answer=…,run=…):FILE for answers"
                 )
     return ""
 

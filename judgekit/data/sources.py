@@ -39,6 +39,7 @@ from judgekit.data.forms import (
     forms,
     inside,
     nested_form,
+    spelled_form,
     telling,
 )
 from judgekit.data.forms.delimited import CSV, TREC, TSV, commented, delimiter_of, ranked_lists, trec_records
@@ -126,7 +127,7 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
             form = flat_form(beginning, (kind,) if spec == _AUTO else ())
     names = declared.names
     for key, value in spec.params:
-        if key in names:
+        if key in names and not (named and key in named.options):
             names = {**names, key: (str(value),)}
         elif key not in (*form.options, *(named.options if named else ())):
             raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *form.options])}")
@@ -196,7 +197,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     first, rows = telling(flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items()))))
     form = None
     if (spec.name in forms() or split_file(spec.name)[0] is not None) and form_named(spec.name).nested:
-        form = form_named(spec.name)
+        form = spelled_form(spec)
     elif names is declared.names and (told := nested_form(first)):
         form = told[0]
     if form is None:

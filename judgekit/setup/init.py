@@ -208,6 +208,9 @@ def _incomplete(
         reason += f". If runs name passages by the paths of the text files: {texts}"
     elif table is not None:
         reason += f". If columns have other names, say what they are: {files.command(table)}"
+    proposed = [file.as_proposed for file in files.all if file.as_proposed]
+    if proposed:
+        reason += f". To read files as proposed above: {files.naming(' '.join(proposed))}"
     return _made(files, [reason])
 
 

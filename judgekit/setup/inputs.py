@@ -127,13 +127,19 @@ class Input:
     def unknown_table(self) -> str:
         """The beginning, up to the columns, of a form for an unrecognised table; "" for other files."""
         flat = self.content.flat
-        if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named or self.strange:
+        known = self.content.kinds or self.content.named or self.content.proposed or self.strange
+        if flat is None or flat.name not in TABULAR or known:
             return ""
         if not self.sheet:
             return f"{flat.name}("
         # In double quotes: the shell's are single ones.
         form = str(Spec(flat.name, (("sheet", self.sheet),))).replace("'", '"')
         return f"{form.removesuffix(')')},"
+
+    @property
+    def as_proposed(self) -> str:
+        """The file in the spelling that is proposed for it, for the shell; "" without one."""
+        return f"'{self.content.proposed}:{self.path}'" if self.content.proposed else ""
 
     def at_line(self, line: int | None) -> str:
         """Return a line's place for the user: in the original file, if this one was made from it."""
@@ -408,6 +414,8 @@ class Files:
             elif named and file.unfit and not file.taken:
                 why = file.content.why if file.unknown_table else file.why.removeprefix("not used: ")
                 cure = f"Name them, e.g. of questions: {self.command(file)}" if file.unknown_table else CURE
+                if file.as_proposed:
+                    cure = f"To read it as proposed: {self.naming(file.as_proposed)}"
                 problems.append(f"{file.at_line(None)}: {why.rstrip('.')}. {cure}")
         return problems
 

@@ -148,7 +148,7 @@ def _add_copy(
 ) -> Input:
     """Add a file again with other rows, from these lines of it, and the names of its columns by option.
 
-    ``as_it_is`` keeps the form, also a nested one.
+    ``as_it_is`` keeps the form, also a nested one, of which the names are options.
     """
     ending = "jsonl"
     if _is_table(file) and (as_it_is or not file.nested):
@@ -160,13 +160,22 @@ def _add_copy(
     copy = files.add_written(f"{IMPORTED}/{name or file.stem}.{ending}", text)
     copy.form = str(Spec(ending, tuple(named.items()))) if named else ""
     if as_it_is:
-        copy.form = file.form
+        copy.form = _form_again(file, named)
     copy.named = file.named
     if lines:
         copy.origin = file, lines
     copy.look()
     files.all.append(copy)
     return copy
+
+
+def _form_again(file: Input, named: Mapping[str, str]) -> str:
+    """Return the form of a copy of nested records, which stand on lines of their own there."""
+    spec, form = form_of(file.given)[0], file.content.form
+    assert form is not None, "its records have a form"
+    options = {key: str(value) for key, value in spec.params if key in form.options} | {**named}
+    # Without options its content tells the form, as it told that of a file or a sheet.
+    return str(Spec(form.name, tuple(options.items()))) if options or spec.name == form.name else ""
 
 
 def give_runs_files(files: Files) -> None:
@@ -381,13 +390,16 @@ class _Result:
         assert form is not None, "results have a form"
         assert flat is not None, "results have a form"
         origin = Source(file.path, flat.name, ENTRY, "entry")
-        rows, lines = [], []
+        rows, lines, named = [], [], {}
         for record in records_of(file.given, flat):
             query_id = self.ids.get(folded(str(entry_of(form, origin, record).get("question"))))
             if query_id is not None:
                 rows.append({**record.fields, "query_id": query_id})
                 lines.append(record.line)
-        copy = _add_copy(files, file, rows, {}, lines, as_it_is=True)
+                # Some tools keep the id of a question elsewhere.
+                if form.spelled is not None and entry_of(form, origin, record.of(rows[-1])).get("query_id") != query_id:
+                    named = {"id": "query_id"}
+        copy = _add_copy(files, file, rows, named, lines, as_it_is=True)
         copy.drop("query")
         file.taken.append(
             f"results for {len(rows):,} questions of {self.table.name}, found by their text: written to {copy.name}"

@@ -312,14 +312,12 @@ def test_what_cannot_be_joined_is_refused_with_what_to_save_instead(name, tmp_pa
 @pytest.mark.parametrize("indent", [None, 1])
 def test_records_inside_of_an_unknown_tools_object_are_refused_with_the_way_out(indent, tmp_path):
     path = tmp_path / "report.json"
-    path.write_text(json.dumps({"version": 3, "items": [{"no": 1, "asked": "Who?", "said": "Ann"}]}, indent=indent))
+    path.write_text(json.dumps({"version": 3, "items": [{"no": "1", "wer": "Who?", "said": "Ann"}]}, indent=indent))
     why = recognise(path).why
-    assert "an object whose 'items' lists records (no, asked, said): write that list alone into a file" in why
-    alone = tmp_path / "alone.json"
-    alone.write_text(json.dumps([{"no": "1", "asked": "Who?", "said": "Ann"}]))
-    (query,) = read_queries(f"json(id=no,text=asked):{alone}").values()
+    assert "an object whose 'items' lists records (no, wer, said): say which column is which" in why
+    (query,) = read_queries(f"json(rows=items,id=no,text=wer):{path}").values()
     assert (query.query_id, query.text) == ("1", "Who?")
-    assert recognise(f"json(query_id=no,answer=said):{alone}").kinds == ("answer",)
+    assert recognise(f"json(rows=items,query_id=no,answer=said):{path}").kinds == ("answer",)
 
 
 EPOCHS = EXPORTS / "inspect_ai-0.3.285" / "epochs.json"

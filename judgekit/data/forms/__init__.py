@@ -27,7 +27,7 @@ from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
 from judgekit.data.forms.repeated import in_order_of, one_of_several
-from judgekit.data.forms.tool import rows_at
+from judgekit.data.forms.tool import PLACES, at, rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -36,7 +36,7 @@ from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
 __all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
-           "in_order", "inside", "nested_form", "records", "run_of", "telling"]  # fmt: skip
+           "in_order", "inside", "nested_form", "records", "run_of", "spelled_form", "telling"]  # fmt: skip
 
 _LOOKED_AT: Final = 20
 
@@ -85,6 +85,14 @@ def form_named(name: str) -> DataForm:
     return forms()[name]
 
 
+def spelled_form(spec: Spec) -> DataForm:
+    """Return the form that a spelling names, with the places of a question's parts that its options name."""
+    form = form_named(spec.name)
+    if form.spelled is None or not PLACES.keys() & spec.options.keys():
+        return form
+    return form.spelled(spec.options)
+
+
 def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
     """Return the flat form of a file, by its beginning; ``kinds`` are the possible ones, () means any except pairs."""
     path, wanted = beginning.path, {*kinds}
@@ -118,10 +126,26 @@ def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]
     arguments = (path, spec.options) if form.options else (path,)
     from judgekit.data.forms.own import FORMS
 
+    if form in (JSON, JSONL):
+        records: Iterator[DataRecord] = form.read(path)
+        place = spec.options.get("rows")
+        return _unwrapped(path, records, form) if place is None else _placed(path, records, str(place))
     if form is FORMS.get(form.name):
-        records: Iterator[DataRecord] = form.read(*arguments)
-        return _unwrapped(path, records, form) if form in (JSON, JSONL) else records
+        return form.read(*arguments)  # type: ignore[no-any-return]
     return _own(form, *arguments)
+
+
+def _placed(path: Path, records: Iterable[DataRecord], place: str) -> Iterator[DataRecord]:
+    """Yield the records that stand at a place of a file's objects, which the user names."""
+    names: dict[str, None] = {}
+    found = False
+    for record in records:
+        names |= dict.fromkeys(map(str, record.fields))
+        for number, row in enumerate(rows_at(record.fields, place)):
+            found = True
+            yield record.of(row, f"{place}[{number}]")
+    if not found:
+        raise DataError(f"holds no list of objects at {place!r}; it has: {', '.join(names)}", path)
 
 
 def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Iterator[DataRecord]:
@@ -156,13 +180,11 @@ def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Ite
 def _rows_in(path: Path, record: DataRecord, form: DataForm, place: str) -> list[DataRecord]:
     """Return the records of a form at a place in an object, or []."""
     rows = rows_at(record.fields, place)
-    # Names such as `details` say little, so their contents must have the form.
-    if rows and place.endswith(".*") and not form.marks(rows[0]):
-        return []
     found = []
     for number, row in enumerate(rows):
         found += _parts(path, record.of(row, f"{place}[{number}]"), form)
-    return found
+    # Names such as `details` and `results` say little, so their contents must have the form.
+    return found if any(form.marks(row.fields) for row in found[:_LOOKED_AT]) else []
 
 
 def _each(path: Path, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
@@ -336,7 +358,7 @@ def run_of(entry: Mapping[str, Any], record: DataRecord, options: Mapping[str, A
     """Return the name of an entry's run: what the form says, or the column that the user names; None without one."""
     if "run" not in options:
         return entry.get("run", record.fields.get("run"))
-    named = record.fields.get(options["run"])
+    named = at(record.fields, str(options["run"]))
     return str(named) if is_id(named) else named
 
 

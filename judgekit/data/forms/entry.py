@@ -17,7 +17,7 @@ from judgekit.data.records import kind_of
 ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
-_TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
+TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
 _SHOWN: Final = re.compile(r"\s*page_content=['\"]")
 """LangChain's display of a document."""
 _WORD: Final = re.compile(r"(?=[!-~]*\d)[!-~]{1,80}", re.ASCII)
@@ -74,7 +74,7 @@ def passage_of(item: Any) -> dict[str, Any]:
     if inner is not None:
         return passage_of(inner)
     read, meta = get("get_content"), get("metadata", "meta")
-    text = read() if callable(read) else get(*_TEXTS)
+    text = read() if callable(read) else get(*TEXTS)
     resource = get("text_resource")
     if text is None and isinstance(resource, Mapping):  # LlamaIndex' JSON since 0.12
         text = resource.get("text")

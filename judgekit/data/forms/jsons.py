@@ -96,6 +96,7 @@ JSONL: Final = DataForm(
     _jsonl,
     begins=(b"{",),
     marks=_is_lines,
+    options=("rows",),
     example='{"query_id": "q1", "text": "Who?"}\n',
 )
 JSON: Final = DataForm(
@@ -103,5 +104,6 @@ JSON: Final = DataForm(
     _json,
     begins=(b"{", b"["),
     marks=lambda _: True,
+    options=("rows",),
     example='[\n{"query_id": "q1", "text": "Who?"}\n]\n',
 )

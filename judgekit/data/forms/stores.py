@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from judgekit.data.forms.entry import IDS
 from judgekit.data.forms.rag import ASKED, IDENTIFIED, RIGHT
-from judgekit.data.forms.tool import Tool, at, entry_by, with_texts
+from judgekit.data.forms.tool import Tool, at, with_texts
+from judgekit.registry import DataForm
 
 
 def _store(name: str, places: str, held: str, own: str, *, example: str, release: str = "", exports: str = "") -> Tool:
@@ -54,7 +56,7 @@ _HITS: Final = _store(
 )
 
 
-def _response(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _response(read: Callable[[Mapping[str, Any]], dict[str, Any]], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a response; refuse one whose list some failure may have cut short."""
     for place in ("", "response.", "body."):
         failed = at(fields, f"{place}_shards.failed")
@@ -63,10 +65,14 @@ def _response(fields: Mapping[str, Any]) -> dict[str, Any]:
                 "the search failed or timed out, wholly or in some shards (error, timed_out, _shards.failed): ask it"
                 " again, or remove the response and its query"
             )
-    return entry_by(_HITS, fields)
+    return read(fields)
 
 
-ELASTICSEARCH: Final = replace(_HITS.form(), read=_response)
+def _checking(form: DataForm) -> DataForm:
+    return replace(form, read=partial(_response, form.read))
+
+
+ELASTICSEARCH: Final = replace(_checking(_HITS.form()), spelled=lambda options: _checking(_HITS.spelled(options)))
 # Its ratings cover retrieved documents only: as judgments, they would make every recall 1.
 RANK_EVAL: Final = Tool(
     "rank_eval",

@@ -8,7 +8,7 @@ of which the first that holds something counts: ``question | query``, and for ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
@@ -16,6 +16,12 @@ from typing import Any, Final
 from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of, turns_in
 from judgekit.registry import DataForm
 
+PLACES: Final = {
+    **{name: name for name in ("question", "id", "answer", "reference", "gold", "gold_ids")},
+    "contexts": "passages",
+    "context_ids": "passage_ids",
+}
+"""The options of a spelling that name places, ``rag(answer=output.text):FILE``, by what they hold of a `Tool`."""
 _ROLES: Final = {
     "question": "question",
     "id": "id of the question",
@@ -98,7 +104,7 @@ class Tool:
             ("query", "doc", "run", "qrels", "answer"),
             marks=marks or partial(_tells, self),
             nested=True,
-            options=("run", *(("passages",) if self.passages else ()), *self.apart, *self.options),
+            options=("run", *(("passages",) if self.passages else ()), *PLACES, *self.apart, *self.options),
             lists=tuple(dict.fromkeys(lists)),
             narrows=partial(_kinds, self),
             example=self.example,
@@ -108,7 +114,19 @@ class Tool:
             refused=self.refused,
             mark=self.mark,
             apart=tuple(self.apart),
+            spelled=self.spelled,
         )
+
+    def spelled(self, options: Mapping[str, Any]) -> DataForm:
+        """Return the form with the places that options name."""
+        places: dict[str, Any] = {part: str(options[key]) for key, part in PLACES.items() if key in options}
+        # A column that the user names for one part is not taken for another as well.
+        for part in PLACES.values():
+            known = either(getattr(self, part))
+            if part not in places and {*known} & {*places.values()}:
+                places[part] = " | ".join(path for path in known if path not in places.values())
+        reads = {part: read for part, read in self.reads.items() if part not in places}
+        return replace(self, **places, reads=reads).form()
 
 
 def either(paths: str) -> list[str]:
@@ -225,6 +243,10 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     asked = object_in(held.get("question"))
     if asked is not None:
         raise ValueError(f"{paths['question']!r} is an object ({', '.join(map(str, asked))[:60]}), and no question")
+    for part in ("question", "answer"):
+        # The only message of a conversation is a text, the only answer of a list is not.
+        if "[]." in str(paths.get(part)) and len(held[part]) == 1:
+            held[part] = held[part][0]
     answer = None if "failed" in paths else held.get("answer")
     entry = {"query_id": _id(held.get("id")), "question": held.get("question"), "answer": answer}
     if len(turns) > 1:
