@@ -127,7 +127,7 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
 
 MEMORY_LIMIT: Final = 8 << 20
 """Size in bytes above which a collection stays on disk; compressed files count fourfold."""
-_VERSION: Final = 3
+_VERSION: Final = 4
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
 _MAPPED: Final = 1 << 40
@@ -251,23 +251,10 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
-def _stored(doc: Doc) -> str:
-    """Return a doc as a JSON object, for the index."""
-    # Written piece by piece, since most docs have no page and no further columns; the bytes are those of json.dumps.
-    shown = f'{{"doc_id": {_text(doc.doc_id)}, "text": {_text(doc.text)}, "title": {_text(doc.title)}, "page_id": '
-    if doc.page_id is None and doc.start is None and doc.end is None and not doc.columns:
-        return f'{shown}null, "start": null, "end": null, "columns": {{}}}}'
-    place = [json.dumps(value) for value in (doc.page_id, doc.start, doc.end, dict(doc.columns))]
-    return f'{shown}{place[0]}, "start": {place[1]}, "end": {place[2]}, "columns": {place[3]}}}'
-
-
 def _doc(stored: str) -> Doc:
     """Return a doc from its JSON object in the index."""
     # By position, as in the class: by name it takes a third longer.
     return Doc(*orjson.loads(stored).values())
-
-
-_text: Final = json.encoder.encode_basestring_ascii
 
 
 def _refuse_again(
@@ -277,7 +264,7 @@ def _refuse_again(
     for record, (doc_id, doc) in zip(block, read, strict=True):
         first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", (doc_id,)).fetchone()
         # Passages inside of one record have the line of the record.
-        if first != record.line or before != _stored(doc):
+        if first != record.line or _doc(before) != doc:
             source.again(record, doc_id, first, _doc(before), doc)
 
 
@@ -293,7 +280,9 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
             index.executescript(_TABLES)
             for block in batched(records, _BLOCK):
                 read = [doc_of(source, record) for record in block]
-                rows = [(doc_id, record.line, _stored(doc)) for record, (doc_id, doc) in zip(block, read, strict=True)]
+                rows = []
+                for record, (doc_id, doc) in zip(block, read, strict=True):
+                    rows.append((doc_id, record.line, orjson.dumps(doc).decode()))
                 inserted = index.executemany("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", rows).rowcount
                 if inserted < len(rows):
                     _refuse_again(source, index, block, read)

@@ -9,6 +9,7 @@ from inspect import getsource
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import given, strategies as st
 
 import judgekit as jk
 from judgekit.data.documents import Doc, MemoryDocs, Query, render
-from judgekit.data.readers import DiskDocs, _stored, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.readers import DiskDocs, _doc, read_docs, read_queries, write_docs, write_queries
 from judgekit.data.records import DECODER, parse_object
 from judgekit.data.sources import resolved
 from judgekit.data.streams import Line
@@ -285,7 +286,8 @@ def test_a_line_of_json_is_read_as_pythons_reader_reads_it(
     )
 )
 def test_the_index_holds_a_doc_as_json_of_its_fields(doc: Doc) -> None:
-    assert _stored(doc) == json.dumps(asdict(doc))
+    assert json.loads(orjson.dumps(doc)) == asdict(doc)
+    assert _doc(orjson.dumps(doc).decode()) == doc
 
 
 def test_a_doc_that_is_there_again_is_refused_with_both_lines(tmp_path: Path) -> None:
