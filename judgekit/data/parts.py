@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,17 +40,33 @@ class _Scattered(Exception):
     """The rows of a query do not stand together."""
 
 
-class _Seen(NamedTuple):
-    """What is kept of all parts of a run."""
+@dataclass
+class _Seen:
+    """What is kept of all parts of a run.
 
-    queries: int
-    lists: int
-    """Queries with at least one document."""
-    docs: int
-    """Rows as they were read, before lists were cut."""
-    own_first: list[str]
+    Attributes:
+        lowest: the first queries by id.
+        queries: how many there are.
+        lists: queries with at least one document.
+        docs: rows as they were read, before lists were cut.
+        own_first: queries whose list begins with the query itself.
+    """
+
     lowest: Run
-    """The first queries by id."""
+    queries: int = 0
+    lists: int = 0
+    docs: int = 0
+    own_first: list[str] = field(default_factory=list)
+
+    def add(self, part: Run) -> None:
+        """Keep what there is to know of a further part."""
+        self.queries += part.n_queries
+        self.lists += part.n_lists
+        self.docs += part.n_docs_as_read
+        self.own_first += part.own_first()
+        # As rows of their own: a run's first queries hold all of its documents.
+        rows = joined([self.lowest.rows(), part.lowest(_FIRST).rows()])
+        self.lowest = Run.of(part.name, rows, ties=part.ties).lowest(_FIRST)
 
 
 class DiskRun:
@@ -96,13 +113,14 @@ class DiskRun:
         return self._made([read_run(self._source, self.name, self.ties)], make)
 
     def _made(self, parts: Iterable[Run], make: Callable[[Run], T]) -> list[T]:
-        made, seen = [], None
+        made = []
+        seen = _Seen(self._of_rows(Pairs(run_lengths(), strings([]), np.empty(0))))
         for part in parts:
             for change in self._changes:
                 part = change(part)
             made.append(make(part))
-            seen = _seen(part, seen)
-        if seen is None:
+            seen.add(part)
+        if not seen.queries:
             raise DataError(f"is empty; expected {DECLARED['run'].expected}", self._place.path)
         self._known = seen
         return made
@@ -115,7 +133,7 @@ class DiskRun:
         for batches in _whole_queries(read()):
             rows = columns.of(batches)
             together.add(rows.queries.ids)
-            yield Run.of(self.name, rows, ties=self.ties)
+            yield self._of_rows(rows)
 
     def _by_record(self) -> Iterator[Run]:
         """Yield the parts of any file."""
@@ -134,14 +152,14 @@ class DiskRun:
                 scores.append(score)
             ids += [query] * len(lines)
             if len(ids) >= _ROWS:
-                yield self._of_rows(ids, docs, scores)
+                yield self._of_rows(Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)))
                 ids, docs, scores = [], [], []
         if ids:
-            yield self._of_rows(ids, docs, scores)
+            yield self._of_rows(Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)))
 
-    def _of_rows(self, ids: list[str], docs: list[str], scores: list[float]) -> Run:
-        """Return a part of these rows as a run."""
-        return Run.of(self.name, Pairs(run_lengths(strings(ids)), strings(docs), np.array(scores)), ties=self.ties)
+    def _of_rows(self, rows: Pairs) -> Run:
+        """Return some rows as a run."""
+        return Run.of(self.name, rows, ties=self.ties)
 
     @property
     def _all(self) -> _Seen:
@@ -180,11 +198,11 @@ class DiskRun:
         # All queries up to the last of the lowest ones are among these.
         if self.n_queries == len(lowest.query_ids) or max(wanted, default="") <= lowest.query_ids[-1]:
             return lowest.only(wanted)
-        return joined(self.of_parts(lambda part: part.only(wanted)))
+        return self._of_rows(joined(self.of_parts(lambda part: part.only(wanted).rows())))
 
     def whole(self) -> Run:
         """Return all of it in memory: what is left of a run that was cut."""
-        whole = joined(self.of_parts(lambda part: joined([part])))
+        whole = self._of_rows(joined(self.of_parts(Run.rows)))
         # Whether runs share documents is asked of all rows, also of those below the depth.
         whole.uncut = self
         return whole
@@ -274,17 +292,3 @@ def _whole_queries(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Record
             rows += len(piece)
     if rows:
         yield held
-
-
-def _seen(part: Run, before: _Seen | None) -> _Seen:
-    """Return what is kept of a part and of those before it."""
-    if before is None:
-        return _Seen(part.n_queries, part.n_lists, part.n_docs_as_read, part.own_first(), joined([part.lowest(_FIRST)]))
-    lowest = joined([before.lowest, part.lowest(_FIRST)]).lowest(_FIRST)
-    return _Seen(
-        before.queries + part.n_queries,
-        before.lists + part.n_lists,
-        before.docs + part.n_docs_as_read,
-        before.own_first + part.own_first(),
-        joined([lowest]),
-    )

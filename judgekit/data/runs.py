@@ -176,8 +176,7 @@ class Run:
             per_row = coded.by_row()
             together = grouped(np.arange(len(per_row)), per_row)
             docs, values = take(docs, together), values[together]
-            bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
-            coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+            coded = _together(coded.ids, np.bincount(per_row))
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
@@ -237,9 +236,8 @@ class Run:
         """Return the run with equal scores ordered by another rule."""
         if ties is self.ties:
             return self
-        rows, queries = self._by_query()
-        # In input order within each query, which one of the rules keeps.
-        rows = rows[np.lexsort((self._as_read(rows), queries))]
+        # One of the rules keeps this order.
+        rows = self._in_input_order()
         bounds = np.concatenate([[0], np.cumsum(self.counts)])
         ordered = order(bounds, self.ranked_scores[rows], self.docs_at(rows), ties).of(rows)
         other = self._of_rows(ordered, self.counts, self.query_ids)
@@ -319,6 +317,16 @@ class Run:
         within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
         return np.repeat(self.starts, self.counts) + within, np.repeat(np.arange(len(self.counts)), self.counts)
 
+    def _in_input_order(self) -> Ints:
+        """Return all rows, queries ascending, the documents of each in the order of the input."""
+        rows, queries = self._by_query()
+        return rows[np.lexsort((self._as_read(rows), queries))]
+
+    def rows(self) -> Pairs:
+        """Return the rows that are left in the lists, in the order of `_in_input_order`, in memory of their own."""
+        rows = self._in_input_order()
+        return Pairs(_together(self.query_ids.tolist(), self.counts), self.docs_at(rows), self.ranked_scores[rows])
+
     def _keep(self, starts: Ints, counts: Ints, query_ids: Objects) -> Run:
         """Return a run of the first ``counts`` rows from ``starts`` on of the given queries; they stay in order."""
         bounds = np.concatenate([[0], np.cumsum(counts)])
@@ -344,35 +352,20 @@ class Run:
         return f"Run({self.name!r}, queries={len(self.query_ids)}, rows={len(self)})"
 
 
-def joined(parts: Sequence[Run]) -> Run:
-    """Return the run that parts with different queries make together, one behind the other.
+def joined(parts: Sequence[Pairs]) -> Pairs:
+    """Return the rows of parts with different queries, one behind the other; each query's rows stand together."""
+    queries = _together(
+        [query_id for part in parts for query_id in part.queries.ids],
+        np.concatenate([np.diff(part.queries.bounds) for part in parts]),
+    )
+    docs = pa.concat_arrays([part.docs for part in parts])
+    return Pairs(queries, docs, np.concatenate([part.values for part in parts]))
 
-    It holds the documents that are left in the lists only, while those of a run that was cut are all kept.
-    """
-    first = parts[0]
-    docs, as_read, ids = [], [], list[str]()
-    rows = 0
-    for part in parts:
-        own = part._as_read(np.arange(len(part)))
-        left = np.sort(own)
-        docs.append(take(part.docs_as_read, left))
-        as_read.append(rows + np.searchsorted(left, own))
-        ids += part.query_ids.tolist()
-        rows += len(part)
-    ascending, at = sorted_codes(ids)
-    begin = np.cumsum([0, *map(len, parts)])
-    whole = object.__new__(Run)
-    whole.name, whole.ties = first.name, first.ties
-    whole.query_ids = objects(ascending)
-    whole.starts, whole.counts = np.empty((2, len(at)), np.int64)
-    whole.starts[at] = np.concatenate([start + part.starts for start, part in zip(begin, parts, strict=False)])
-    whole.counts[at] = np.concatenate([part.counts for part in parts])
-    whole.docs_as_read = pa.concat_arrays(docs)
-    places = np.concatenate(as_read)
-    whole._doc_rows = None if np.array_equal(places, np.arange(rows)) else places
-    whole.ranked_scores = np.concatenate([part.ranked_scores for part in parts])
-    whole.ranked_keys = np.concatenate([part.ranked_keys for part in parts])
-    return whole
+
+def _together(query_ids: list[str], counts: Ints) -> RunLengthIds:
+    """Return the queries of rows of which each query has a number, one behind the other."""
+    bounds = np.append(0, np.cumsum(counts))
+    return RunLengthIds(query_ids, np.arange(len(query_ids), dtype=np.int32), bounds)
 
 
 def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:
