@@ -50,6 +50,7 @@ class DataForm:
         taken: of a nested form: what becomes of each column of a record, "" of those that are left.
         rows: where records stand in a file of JSON that wraps them in an object: names with dots between them.
         each: the records of a record that holds several runs of a question.
+        together: columns that name a question and its run in a table with a row for each passage.
         apart: columns that tell several records of a question apart, of which the user chooses one value.
         mark: what stands between the texts of a list that a cell holds.
         refused: of a form that is recognised and not read: why, and what to do.
@@ -69,6 +70,7 @@ class DataForm:
     taken: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     rows: tuple[str, ...] = ()
     each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
+    together: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     mark: str = ""
     refused: str = ""

@@ -15,9 +15,8 @@ import pandas as pd
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, render
 from judgekit.data.fields import TABULAR, Source
 from judgekit.data.files import read_table
-from judgekit.data.forms import ENTRY, entry_of, run_of
+from judgekit.data.forms import ENTRY, entry_of, prepared, run_of
 from judgekit.data.forms.entry import content_id, hashed, is_content_id
-from judgekit.data.forms.repeated import one_of_several
 from judgekit.data.frames import one_by_one
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
@@ -151,7 +150,8 @@ def _add_copy(
     ``as_it_is`` keeps the form, also a nested one, of which the names are options.
     """
     ending = "jsonl"
-    if _is_table(file) and (as_it_is or not file.nested):
+    holds_lists = file.content.form is not None and file.content.form.together
+    if _is_table(file) and not holds_lists and (as_it_is or not file.nested):
         ending = "csv"  # whose cells are texts, as those of the file
     if ending == "csv":
         text = pd.DataFrame(rows).to_csv(index=False)
@@ -188,7 +188,7 @@ def give_runs_files(files: Files) -> None:
         asked: list[tuple[object, str]] = []
         try:
             every = records_of(file.given, file.content.flat)
-            for record in one_of_several(file.content.form, origin, every, options):
+            for record in prepared(file.content.form, origin, every, options):
                 entry = entry_of(file.content.form, origin, record)
                 run = run_of(entry, record, options)
                 query_id, question = entry.get("query_id"), entry.get("question")

@@ -18,7 +18,7 @@ from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
-from tests.exports.halls import QUESTIONS, RUNS
+from tests.exports.halls import FAILS, QUESTIONS, RUNS
 
 EXPORTS = Path(__file__).parent.parent / "exports"
 FORMS = {
@@ -567,10 +567,44 @@ def test_passages_keep_the_ids_that_a_users_own_table_gave_open_rag_eval(tmp_pat
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_what_a_connector_of_open_rag_eval_saved_is_refused_with_what_to_save_instead(run):
+def test_rows_of_a_connector_of_open_rag_eval_are_what_was_found_and_answered(run):
     path = EXPORTS / "openrageval-0.3.0" / f"answers-{run}.csv"
-    with pytest.raises(DataError, match="give the CSV that open-rag-eval eval writes"):
-        read_docs(path)
+    content = recognise(path)
+    assert (content.form.name, content.kinds) == ("openrageval_answers", ("query", "doc", "run", "answer"))
+    said = read_table(ANSWERS, path).set_index("query_id")["answer"].to_dict()
+    docs, lists = read_docs(path), read_run(path)
+    assert by_text(path) == {question.text: question.id for question in QUESTIONS}
+    for question in QUESTIONS:
+        failed = (run, question.id) == ("dense", FAILS)
+        assert re.sub(r" \[\d\]$", "", said[question.id]) == ("" if failed else question.answer(run))
+        # Its ids of passages count those of each answer.
+        found = [] if failed else [passage.text for passage in question.found(run)]
+        assert [doc.text for doc in docs.get(lists.top(question.id) if found else [])] == found
+
+
+def repeated(path):
+    """Write what the same connector saves if it asks each question twice."""
+    rows = pd.read_csv(EXPORTS / "openrageval-0.3.0" / "answers-bm25.csv", dtype=str, keep_default_na=False)
+    pd.concat([rows, rows.assign(query_run="2")]).sort_values("query_id", kind="stable").to_csv(path, index=False)
+
+
+def test_repetitions_of_open_rag_eval_are_chosen_or_named_runs(tmp_path):
+    path = tmp_path / "repeated.csv"
+    repeated(path)
+    one, runs = cures_in(path)
+    assert (one, runs) == ("openrageval_answers(query_run=1):", "openrageval_answers(run=query_run):")
+    assert len(read_table(ANSWERS, f"{one}{path}")) == len(QUESTIONS)
+    assert read_table(ANSWERS, f"{runs}{path}")["run"].value_counts().to_dict() == {"1": 8, "2": 8}
+
+
+def test_ids_of_passages_that_are_no_places_are_kept(tmp_path):
+    path = tmp_path / "rows.csv"
+    head = "query_id,query,query_run,passage_id,passage,generated_answer\n"
+    path.write_text(f"{head}q1,Who?,1,d7,by Ann,\nq1,Who?,1,d2,by Bob,Ann [1]\nq2,What?,1,d2,by Bob,Bob [1]\n")
+    lists = read_run(path)
+    assert [lists.top(query_id) for query_id in ("q1", "q2")] == [["d7", "d2"], ["d2"]]
+    # The answer may stand in any of the rows.
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["Ann [1]", "Bob [1]"]
 
 
 @pytest.mark.parametrize("run", RUNS)

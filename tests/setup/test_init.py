@@ -13,6 +13,7 @@ from judgekit.data.readers import read_queries
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.setup.init import draft
+from tests.data.test_exports import repeated
 from tests.data.traces.test_reading import lines, spans
 from tests.small import RUNS, YEARS, edited
 
@@ -249,6 +250,22 @@ def test_results_with_ids_alone_get_the_ids_of_their_questions(data, judgekit):
     lists = read_run(data / "predicted.jsonl")
     assert {query_id: lists.top(query_id)[::-1] for query_id in ids} == ids
     assert {*load(data / "experiment.toml").runs} == {"good", "poor", "app", "predicted"}
+
+
+def test_repetitions_in_rows_of_passages_are_written_as_runs(data, judgekit):
+    """open-rag-eval's connectors write a row for each passage; each repetition becomes a file of its own."""
+    for path in data.iterdir():
+        path.unlink()
+    repeated(data / "repeated.csv")
+    refused = judgekit("init", ".", code=2)
+    assert "which 'query_run' tells apart (1, 2)" in refused.err
+    form = refused.err.split(" to take one of them, or ")[1].split(":")[0]
+    said = judgekit("init", ".", f"{form}:repeated.csv", code=0)
+    assert "2 runs, each written to a file: imported/1.jsonl, imported/2.jsonl" in said.out
+    runs = load(data / "experiment.toml").runs
+    lists = [read_run(run.file) for run in runs.values()]
+    assert [len(each.query_ids) for each in lists] == [8, 8]
+    assert {len(each.top(query_id)) for each in lists for query_id in each.query_ids} == {3}
 
 
 def responses(data: Path) -> dict[str, list[dict[str, Any]]]:

@@ -26,7 +26,7 @@ from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id,
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
-from judgekit.data.forms.repeated import in_order_of, one_of_several
+from judgekit.data.forms.repeated import in_order_of, one_of_several, together
 from judgekit.data.forms.tool import PLACES, at, rows_at
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
@@ -36,7 +36,7 @@ from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
 __all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
-           "in_order", "inside", "nested_form", "records", "run_of", "spelled_form", "telling"]  # fmt: skip
+           "in_order", "inside", "nested_form", "prepared", "records", "run_of", "spelled_form", "telling"]  # fmt: skip
 
 _LOOKED_AT: Final = 20
 
@@ -281,17 +281,27 @@ def entry_of(
             raise entries.error(record, f"is not a record of the form {form.name!r}") from None
 
 
-def inside(
-    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
-) -> tuple[Source, Iterator[DataRecord]]:
-    """Return the records of one kind inside of nested records, and the places of their fields."""
-    options = options or {}
+def prepared(
+    form: DataForm, source: Source, records: Iterable[DataRecord], options: Mapping[str, Any]
+) -> Iterable[DataRecord]:
+    """Return nested records as their form means them: rows of a question together, one of several, cells split."""
+    if form.together:
+        records = together(form, records)
     if "queries" in options and "queries" in form.options:
         records = in_order_of(str(options["queries"]), source, records)
     if form.apart:
         records = one_of_several(form, source, records, options)
     if form.mark:
         records = split_cells(form, source, records, options.get("split"))
+    return records
+
+
+def inside(
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
+) -> tuple[Source, Iterator[DataRecord]]:
+    """Return the records of one kind inside of nested records, and the places of their fields."""
+    options = options or {}
+    records = prepared(form, source, records, options)
     names = source.names
     if kind == "query":
         named = {key: columns for key, columns in names.items() if columns is not QUERY.get(key)}

@@ -19,7 +19,7 @@ from judgekit.data.forms.lists import DICT, DPR
 from judgekit.data.forms.llamaindex import LLAMAINDEX
 from judgekit.data.forms.lm_eval import LM_EVAL
 from judgekit.data.forms.mlflow import MLFLOW
-from judgekit.data.forms.openrageval import OPENRAGEVAL
+from judgekit.data.forms.openrageval import OPENRAGEVAL, OPENRAGEVAL_ANSWERS
 from judgekit.data.forms.predictions import MTEB, PREDICTIONS
 from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.pydantic_evals import PYDANTIC_EVALS
@@ -45,7 +45,8 @@ FORMS: Final = {
     for form in (
         *FLAT,
         *(tool.form() for tool in (*TOOLS, RANK_EVAL)),
-        *(ELASTICSEARCH, DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB, RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(ELASTICSEARCH, OPENRAGEVAL_ANSWERS, DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB),
+        *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which they are tried."""

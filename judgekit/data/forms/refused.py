@@ -35,11 +35,6 @@ _TOOLS: Final = (
         refused="is a data frame of Inspect, which joins targets by commas and holds no answers: give the log as JSON"
         " (inspect log convert LOG --to json --output-dir FOLDER)",
     ),
-    Tool(
-        "openrageval-answers",
-        tells=("query_run", "passage_id", "passage", "generated_answer"),
-        refused="is the input of open-rag-eval, a row for each passage: give the CSV that open-rag-eval eval writes",
-    ),
 )
 REFUSED: Final = (
     *(tool.form() for tool in _TOOLS),

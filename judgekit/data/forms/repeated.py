@@ -1,13 +1,13 @@
-"""Several records of a question, as epochs, filters and replies: the user takes one of them, or calls them runs."""
+"""Records that do not stand for one question each: epochs, filters and replies, rows of passages, lone responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from judgekit.data.fields import Source
-from judgekit.data.forms.entry import is_id
 from judgekit.data.records import DataRecord
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm
@@ -30,8 +30,8 @@ def one_of_several(
             rows = [row for row in rows if str(row.fields.get(column)) == str(wanted)]
         elif len(values) > 1 and options.get("run") != column:
             first, other, *_ = values
-            value = values[first].fields.get(column)
-            one = Spec(form.name, tuple(({**options, column: value if is_id(value) else first}).items()))
+            value = int(first) if first.isdecimal() and str(int(first)) == first else first
+            one = Spec(form.name, tuple(({**options, column: value}).items()))
             each = Spec(form.name, tuple(({**options, "run": column}).items()))
             raise source.error(
                 values[other],
@@ -58,3 +58,20 @@ def in_order_of(queries: str, source: Source, records: Iterable[DataRecord]) -> 
                 row, f"its query is {row.fields['query_id']!r}, and the one in its place in {queries} {query_id!r}"
             )
         yield row.of({**row.fields, "query_id": query_id}, row.inside)
+
+
+def together(form: DataForm, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
+    """Yield a record for each question and run of a table that has a row for each passage."""
+    groups: dict[tuple[str, ...], list[DataRecord]] = {}
+    for row in records:
+        groups.setdefault(tuple(str(row.fields.get(name)) for name in form.together), []).append(row)
+    for rows in groups.values():
+        fields = dict(rows[0].fields)
+        for name in fields:
+            values = [row.fields.get(name) for row in rows]
+            if name in form.lists:
+                lists = [value if isinstance(value, list) else [value] for value in values]
+                fields[name] = [*chain(*lists)]
+            else:  # the answer stands in one of the rows
+                fields[name] = next(filter(None, values), "")
+        yield rows[0].of(fields, rows[0].inside)

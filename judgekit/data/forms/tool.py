@@ -65,6 +65,7 @@ class Tool:
         each: the records of a record that holds several runs.
         refused: why a recognised file is not read, and what to do.
         mark: its separator of texts joined in a cell.
+        together: columns that name a question and its run in a table with a row for each passage.
         apart: columns that tell several records of a question apart, of which the user chooses one value.
         options: the options in the form's spelling.
         example: a record.
@@ -91,6 +92,7 @@ class Tool:
     each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
     refused: str = ""
     mark: str = ""
+    together: Sequence[str] = ()
     apart: Sequence[str] = ()
     options: Sequence[str] = ()
     example: str = ""
@@ -113,6 +115,7 @@ class Tool:
             each=self.each,
             refused=self.refused,
             mark=self.mark,
+            together=tuple(self.together),
             apart=tuple(self.apart),
             spelled=self.spelled,
         )
@@ -309,7 +312,7 @@ def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     taken: dict[str, str] = {}
     for part, path in _paths(tool, fields).items():
         value = _seen(tool, fields, part, path)
-        alone = part == "passages" and isinstance(value, str) and not listed_in(value)
+        alone = part == "passages" and isinstance(value, str) and not listed_in(value) and not tool.together
         taken[path] = "one passage, since it is no list" if alone else _ROLES[part]
     taken |= {path: _ROLES["failed"] for path in either(tool.failed) if path in fields}
     for name in _names(fields, tool.scores):
