@@ -18,8 +18,8 @@ from scipy import stats
 from judgekit import Run
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.gain import decision_gain
+from judgekit.analysis.nesting import OFTEN
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.data.overlap import OFTEN
 
 AGREE: Final = "agree"
 OPPOSITE: Final = "opposite"

@@ -373,16 +373,3 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
         content = content.encode()
     with open_atomic(path) as stream:
         stream.write(content)
-
-
-def toml_problem(error: Exception, content: bytes) -> str:
-    """Return the error in a TOML file, for messages."""
-    said = str(error)
-    place = re.search(r"at line (\d+)", said)
-    lines = content.decode(errors="replace").splitlines()
-    if place and "\\" in "".join(lines[int(place[1]) - 1 : int(place[1])]):
-        said += (
-            ". A backslash between double quotes begins an escape: write the path between single quotes, as in"
-            " 'C:\\data\\runs', or with forward slashes"
-        )
-    return said

@@ -6,6 +6,7 @@ file. Nothing here runs anything: see `judgekit.experiment.run`.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +33,7 @@ from judgekit.collection import Collection
 from judgekit.data.documents import Fields
 from judgekit.data.manifest import by_role
 from judgekit.data.sources import resolved
-from judgekit.data.streams import read_bytes, toml_problem
+from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, in_our_words, not_among
 from judgekit.experiment import trust
@@ -466,7 +467,20 @@ def _content(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8: save the file as UTF-8, or give an experiment file (.toml)", path) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {toml_problem(error, content)}; expected an experiment file", path) from error
+        raise ConfigError(f"is not TOML: {_toml_problem(error, content)}; expected an experiment file", path) from error
+
+
+def _toml_problem(error: Exception, content: bytes) -> str:
+    """Return the error in a TOML file, for messages."""
+    said = str(error)
+    place = re.search(r"at line (\d+)", said)
+    lines = content.decode(errors="replace").splitlines()
+    if place and "\\" in "".join(lines[int(place[1]) - 1 : int(place[1])]):
+        said += (
+            ". A backslash between double quotes begins an escape: write the path between single quotes, as in"
+            " 'C:\\data\\runs', or with forward slashes"
+        )
+    return said
 
 
 def parse_config(content: dict[str, Any], path: Path) -> Config:

@@ -1,6 +1,6 @@
 """How the lists of two runs relate."""
 
-from judgekit.data.overlap import Overlap, nested_pairs
+from judgekit.analysis.nesting import Overlap, nested_pairs
 from judgekit.data.runs import Run
 
 
