@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, islice, pairwise
+from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -216,21 +216,6 @@ def _shared(run: AnyRun, sample: pa.StringArray) -> int:
         return pc.unique(docs.filter(pc.is_in(docs, value_set=sample)))
 
     return len(pc.unique(pa.concat_arrays(run.of_parts(there))))
-
-
-def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
-    """Return whether runs share few documents, but retrieved the same stretches of pages."""
-    ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
-    for *names, _ in disjoint(runs):
-        spans: list[tuple[str, int, int, str]] = []
-        for name in names:
-            for doc in docs.get(ids[name]):
-                if doc.page_id is not None and doc.start is not None and doc.end is not None:
-                    spans.append((doc.page_id, doc.start, doc.end, name))
-        for (page, _, end, name), (next_page, start, _, other) in pairwise(sorted(spans)):
-            if page == next_page and start < end and name != other:
-                return True
-    return False
 
 
 def judges_nothing(labeling: Labeling) -> bool:

@@ -13,12 +13,12 @@ from judgekit.data.columns import keep_freed_memory
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Ties
-from judgekit.data.spans import spans_of
 from judgekit.errors import UsageError, nearest
 from judgekit.metrics.evidence import by_evidence
 from judgekit.metrics.hits import Drop, LabelledHits
 from judgekit.metrics.join import Bools, Floats, Join
 from judgekit.metrics.measures import Measure, parse_measures
+from judgekit.metrics.overlapping import spans_of
 from judgekit.metrics.results import Evaluation
 from judgekit.spec import Value
 
