@@ -16,6 +16,7 @@ import pandas as pd
 from judgekit.answers.quality import AnswerMetric
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.collection import Collection
+from judgekit.collection.retrieving import retrievers_of
 from judgekit.context import context_of
 from judgekit.data.checks import own_documents
 from judgekit.data.frames import (
@@ -33,7 +34,6 @@ from judgekit.data.gold import misplaced_in
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.parts import in_one_piece
 from judgekit.data.result_files import ResultFiles
-from judgekit.data.retrieving import retrievers_of
 from judgekit.data.runs import Run
 from judgekit.data.tables import MADE
 from judgekit.errors import UsageError

@@ -24,7 +24,6 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.manifest import made_of
 from judgekit.data.readers import DiskDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord, with_class_names
-from judgekit.data.retrieving import is_retriever
 from judgekit.data.runs import Run
 from judgekit.data.sources import located, stem
 from judgekit.data.trec import read_qrels, read_run
@@ -62,6 +61,9 @@ _LABELINGS: Final = (
     "labelings must be a dictionary of names to labelings, a list of files or jk.Labeling objects, or one labeling; "
     + _ONE_LABELING
 )
+
+RETRIEVES: Final = ("invoke", "retrieve", "get_relevant_documents", "run")
+"""The methods of LangChain's, LlamaIndex' and Haystack's objects."""
 
 
 def as_queries(source: AsQueries) -> Queries:
@@ -357,6 +359,13 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
         if given is not None:
             renamed[given] = name
     return frame.rename(columns=renamed)
+
+
+def is_retriever(source: object) -> bool:
+    """Return whether something retrieves: a function, or a library's object with a known method."""
+    if isinstance(source, type):
+        return False
+    return callable(source) or any(callable(getattr(source, method, None)) for method in RETRIEVES)
 
 
 def _unknown(expected: str, value: object) -> UsageError:

@@ -9,11 +9,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
+from judgekit.collection.retrieving import holds_ids, ranked, results, retrievers_of
 from judgekit.data.checks import check_runs, own_documents, twins
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, noted_runs
 from judgekit.data.pooled import counts_of
-from judgekit.data.retrieving import holds_ids, ranked, results, retrievers_of
 from judgekit.data.runs import Run, pool
 from judgekit.errors import UsageError
 

@@ -10,20 +10,11 @@ from typing import Any, Final
 
 from judgekit.data.documents import Queries
 from judgekit.data.forms.entry import passage_of
+from judgekit.data.frames import RETRIEVES, is_retriever
 from judgekit.errors import UsageError
 from judgekit.spec import user_code
 
 Retriever = Callable[..., Any]
-
-_METHODS: Final = ("invoke", "retrieve", "get_relevant_documents", "run")
-"""The methods of LangChain's, LlamaIndex' and Haystack's objects."""
-
-
-def is_retriever(source: object) -> bool:
-    """Return whether something retrieves: a function, or a library's object with a known method."""
-    if isinstance(source, type):
-        return False
-    return callable(source) or any(callable(getattr(source, method, None)) for method in _METHODS)
 
 
 def retrievers_of(runs: object) -> dict[str, Any]:
@@ -133,7 +124,7 @@ def holds_ids(found: list[dict[str, Any]]) -> bool:
 
 def _asking(retriever: Any, depth: int) -> Callable[[str], Any]:
     """Return a function that asks a retriever: with the question and, if it takes one, the depth."""
-    for method in _METHODS:
+    for method in RETRIEVES:
         way: Callable[[str], Any] | None = getattr(retriever, method, None)
         if callable(way):
             return way if method != "run" else lambda text: retriever.run(query=text)
