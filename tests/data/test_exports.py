@@ -1004,6 +1004,37 @@ def test_a_run_that_answers_a_question_twice_is_refused(tmp_path):
         read_table(ANSWERS, path)
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_what_chroma_found_for_several_questions_is_read_in_their_order(indent, tmp_path):
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text("".join(json.dumps({"query_id": q.id, "text": q.text}) + "\n" for q in QUESTIONS))
+    for run in RUNS:
+        whole = json.loads((EXPORTS / "chromadb-1.5.9" / f"batch-{run}.json").read_text())
+        path = tmp_path / f"{run}.json"
+        path.write_text(json.dumps(whole, indent=indent))
+        why = recognise(path).why
+        assert "holds lists of several questions" in why
+        cure = re.search(r"write (chroma\(\S+:)FILE", why)[1].replace("QUERIES", asked.name)
+        assert recognise(f"{cure}{path}").kinds == ("doc", "run")
+        lists, docs = read_run(f"{cure}{path}"), read_docs(f"{cure}{path}")
+        one_by_one = EXPORTS / "chromadb-1.5.9" / f"query-{run}.json"
+        alone = read_run(one_by_one)
+        assert [lists.top(q.id) for q in QUESTIONS] == [alone.top(query_id) for query_id in read_queries(one_by_one)]
+        assert [lists.top(q.id) for q in QUESTIONS] == whole["ids"]
+        assert [doc.text for doc in docs.get(whole["ids"][0])] == whole["documents"][0]
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_lists_of_another_number_of_questions_are_refused(number, tmp_path):
+    """`included` names three parts, and is no list of three questions."""
+    (tmp_path / "asked.jsonl").write_text("".join(f'{{"query_id": "q{i}", "text": "{i}?"}}\n' for i in range(number)))
+    path = tmp_path / "found.json"
+    lists = {name: [[f"d{place}"] for place in range(4)] for name in ("ids", "documents", "distances")}
+    path.write_text(json.dumps({**lists, "included": ["metadatas", "documents", "distances"]}))
+    with pytest.raises(DataError, match=f"{number} queries: there must be one for each"):
+        read_run(f"chroma(queries=asked.jsonl):{path}")
+
+
 def response(*doc_ids, **changed):
     """A response as Elasticsearch's documentation shows it, with the fields of a real one."""
     hits = [{"_index": "halls", "_id": doc, "_score": 1 / rank} for rank, doc in enumerate(doc_ids, 1)]

@@ -1,7 +1,10 @@
 # /// script
 # dependencies = ["chromadb==1.5.9"]
 # ///
-"""Chroma: what ``collection.query`` returns for one question, saved beside it: lists in lists, and without these."""
+"""Chroma: what ``collection.query`` returns for one question, saved beside it: lists in lists, and without these.
+
+And what it returns for all questions at once, as it is.
+"""
 
 import hashlib
 import json
@@ -44,3 +47,7 @@ for run in RUNS:
         flat.append({**head, **{name: lists[0] for name, lists in kept.items()}})
     (OUT / f"query-{run}.json").write_text(json.dumps(nested, indent=1))
     (OUT / f"first-{run}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in flat))
+    vectors = [embedded(question.text, run) for question in QUESTIONS]
+    whole = dict(collection.query(query_embeddings=vectors, n_results=3))
+    whole["distances"] = [[round(float(distance), 4) for distance in distances] for distances in whole["distances"]]
+    (OUT / f"batch-{run}.json").write_text(json.dumps(whole))

@@ -8,7 +8,7 @@ from judgekit.data.forms.tool import Tool
 CHROMA: Final = Tool(
     "chroma",
     release="1.5.9",
-    exports="`collection.query(…)` of one question, with `question` beside it",
+    exports="`collection.query(…)` of one question, with `question` beside it; of several as `chroma(queries=FILE):…`",
     tells=("ids", "documents", ASKED),
     question=ASKED,
     id=IDENTIFIED,
@@ -17,5 +17,6 @@ CHROMA: Final = Tool(
     passages="documents",
     passage_ids="ids",
     run="run",
+    options=("queries",),
     example='{"question": "Who?", "ids": [["d1"]], "documents": [["by Ann"]]}\n',
 )

@@ -178,7 +178,7 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
             header = row
             twice = sorted(name for name in header if header.count(name) > 1)
             if twice:
-                raise DataError(f"the header names column {twice[0]!r} twice", path, start)
+                raise DataError(f"the header names column {twice[0]!r} twice: remove one of them", path, start)
         elif len(row) != len(header):
             columns = f"the header has {len(header)} columns, this row {len(row)}"
             raise DataError(columns if row else "is empty where a row was expected", path, start)

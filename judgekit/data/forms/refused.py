@@ -22,6 +22,19 @@ _FOUND: Final = (
 )
 
 
+_OF_SEVERAL: Final = (
+    "holds lists of several questions, as Chroma returns them, and does not say which: write"
+    " chroma(queries=QUERIES):FILE, where QUERIES is the name of the file of these questions in their order, put beside"
+    " it"
+)
+
+
+def _is_batch(fields: Mapping[str, Any]) -> bool:
+    """Return whether a record lists lists of ids, or is the first member of an object that does."""
+    ids = fields.get("ids")
+    return isinstance(ids, list) and len(ids) > 1 and all(isinstance(own, list) for own in ids)
+
+
 def _is_took(fields: Mapping[str, Any]) -> bool:
     """Return whether a record is the duration of a search, the first member of a saved response."""
     return [*fields] == ["took"]
@@ -39,6 +52,7 @@ _TOOLS: Final = (
 REFUSED: Final = (
     *(tool.form() for tool in _TOOLS),
     Tool("search-response", refused=_NO_QUESTION).form(_is_took),
+    Tool("chroma-batch", refused=_OF_SEVERAL).form(_is_batch),
     Tool("ids-with-scores", refused=_FOUND).form(is_result),
 )
 """Refused forms in the order in which they are tried, after all readable ones."""

@@ -42,12 +42,28 @@ def one_of_several(
     yield from rows
 
 
+def _one_each(rows: list[DataRecord], number: int) -> list[DataRecord]:
+    """Return a record for each query; vector stores answer several at once with lists of as many lists."""
+    if not all(len(row.fields) == 1 for row in rows[1:]):
+        return rows
+    fields: dict[str, Any] = {}  # a large object is read by its members
+    for row in rows:
+        fields |= row.fields
+    several = {}
+    for name, lists in fields.items():
+        if isinstance(lists, list) and len(lists) == number and all(isinstance(inner, list) for inner in lists):
+            several[name] = lists
+    if not several:
+        return rows
+    return [rows[0].of({name: [lists[place]] for name, lists in several.items()}) for place in range(number)]
+
+
 def in_order_of(queries: str, source: Source, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
     """Yield records with the ids of the queries, a file beside theirs in the same order."""
     from judgekit.data.readers import read_queries  # which reads forms
 
-    rows = list(records)
     ids = list(read_queries((source.path or Path()).parent / queries))
+    rows = _one_each(list(records), len(ids))
     if len(rows) != len(ids):
         raise DataError(
             f"holds {len(rows)} responses, {queries} {len(ids)} queries: there must be one for each", source.path
