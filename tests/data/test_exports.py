@@ -1125,3 +1125,12 @@ def test_a_folder_of_responses_is_a_run_by_the_names_of_its_files(indent, tmp_pa
     (folder / "notes.txt").write_text("by Ann")
     with pytest.raises(DataError, match="is not a folder whose files are all JSON"):
         read_run(f"files:{folder}")
+
+
+@pytest.mark.parametrize("spelled", ["", "rag(run=model):"])
+def test_half_a_character_in_the_name_of_a_run_is_refused_with_its_line(spelled, tmp_path):
+    path = tmp_path / "app.jsonl"
+    row = {"question": "Who?", "contexts": ["by Ann"], "answer": "Ann", "ground_truth": "Ann"}
+    path.write_text(json.dumps({**row, "model" if spelled else "run": "\ud800"}) + "\n")
+    with pytest.raises(DataError, match=r"line 1: 'run' holds .* half of a surrogate pair"):
+        read_table(ANSWERS, f"{spelled}{path}")

@@ -10,9 +10,6 @@ from judgekit.data.forms.entry import listed_in
 from judgekit.data.forms.tool import Tool, at
 from judgekit.data.records import as_number
 
-_WAYS: Final = {"acc": lambda choice: 1, "acc_norm": len}
-"""The harness' ways to choose, with what a choice's log-probability is divided by."""
-
 
 def _each(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a record for each reply of a repeated request, and for each way to choose among given choices."""
@@ -38,8 +35,9 @@ def _chosen(fields: Mapping[str, Any], choices: Sequence[str], replies: Sequence
             "'filtered_resps' must hold a log-probability for each choice, and 'target' one of the choices or the"
             f" number of one, not {fields.get('target')!r:.60}"
         )
-    for way in [name for name in _WAYS if name in fields] or ["acc"]:
-        weighed = [number / _WAYS[way](choice) for number, choice in zip(likely, choices, strict=True)]
+    for way in [name for name in ("acc", "acc_norm") if name in fields] or ["acc"]:
+        lengths = [len(choice) if way == "acc_norm" else 1 for choice in choices]
+        weighed = [number / length for number, length in zip(likely, lengths, strict=True)]
         yield {**fields, "choice": way, "filtered_resps": [choices[weighed.index(max(weighed))]], "target": right[0]}
 
 
