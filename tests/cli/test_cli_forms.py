@@ -97,6 +97,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
         "rag.jsonl": '{"question": "who?", "contexts": ["Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
         "hits.jsonl": '{"question": "who?", "hits": {"hits": [{"_id": "d1", "_score": 2.5, "_source": {"text": "Ann"}}]}}\n',
+        "found.jsonl": '{"question": "who?", "matches": [{"id": "d1", "score": 2.5, "metadata": {"text": "Ann"}}]}\n',
         "responses/q1.json": '{"took": 1, "hits": {"hits": [{"_id": "d1", "_score": 2.5}]}}',
         "msearch.json": '{"took": 1, "responses": [{"hits": {"hits": [{"_id": "d1", "_score": 2.5}]}}]}',
         "qa.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1"], ["d2"]], "generation_gt": ["Ann"]}\n',

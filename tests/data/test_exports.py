@@ -669,7 +669,97 @@ def test_hits_of_elasticsearch_are_a_list_and_its_passages(wrapped, tmp_path):
     assert read_run(path).top("000") == ["e2", "e0", "e1"]
     path.write_text(path.read_text().replace('"hits": [', '"hits": [5, '))
     assert recognise(path).form.name == "elasticsearch"
-    with pytest.raises(DataError, match=r"line 1: 'hits.hits' must be a list of objects|'response.hits.hits' must be"):
+    with pytest.raises(DataError, match=r"line 1: the results must be a list of objects"):
+        read_run(path)
+
+
+def stored(n):
+    return {"doc_id": f"d{n}", "text": f"Passage {n}."}
+
+
+ENGINES = {
+    "pinecone": lambda found: {"matches": [{"id": f"p{n}", "score": 0.5, "metadata": stored(n)} for n in found]},
+    "pinecone, records": lambda found: {
+        "result": {"hits": [{"_id": f"d{n}", "_score": 0.5, "fields": {"chunk_text": f"Passage {n}."}} for n in found]}
+    },
+    "meilisearch": lambda found: {"hits": [{**stored(n), "_rankingScore": 0.5} for n in found], "processingTimeMs": 1},
+    "marqo": lambda found: {"hits": [{"_id": f"d{n}", "_score": 0.5, "text": f"Passage {n}."} for n in found]},
+    "typesense": lambda found: {"found": 3, "hits": [{"document": stored(n), "text_match": 578} for n in found]},
+    "vespa": lambda found: {
+        "root": {
+            "id": "toplevel",
+            "children": [{"id": f"id:n:t::{n}", "relevance": 1, "fields": stored(n)} for n in found],
+        }
+    },
+    "solr": lambda found: {
+        "responseHeader": {"status": 0},
+        "response": {"numFound": 3, "docs": [{"id": f"d{n}", "content": f"Passage {n}."} for n in found]},
+    },
+    "azure ai search": lambda found: {
+        "value": [{"@search.score": 0.5, "chunk_id": f"d{n}", "chunk": f"Passage {n}."} for n in found]
+    },
+    "weaviate": lambda found: {"objects": [{"uuid": f"u{n}", "properties": stored(n)} for n in found]},
+    "weaviate, GraphQL": lambda found: {
+        "data": {"Get": {"Passage": [{"text": f"Passage {n}.", "_additional": {"id": f"d{n}"}} for n in found]}}
+    },
+    "milvus": lambda found: {"results": [[{"id": n, "distance": 0.1 * n, "entity": stored(n)} for n in found]]},
+    "vertex": lambda found: {
+        "results": [{"id": f"d{n}", "document": {"structData": {"text": f"Passage {n}."}}} for n in found]
+    },
+    "anserini": lambda found: {
+        "candidates": [{"docid": f"d{n}", "score": 0.5, "doc": {"contents": f"Passage {n}."}} for n in found]
+    },
+    "txtai": lambda found: {"results": [{"id": f"d{n}", "text": f"Passage {n}.", "score": 0.5} for n in found]},
+    "a database": lambda found: {"rows": [{"doc_id": f"d{n}", "content": f"Passage {n}."} for n in found]},
+}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_responses_of_search_engines_are_read_beside_their_questions(engine, wrapped, tmp_path):
+    """Generated as the engines' pages show them: they were not run."""
+    path = tmp_path / "found.jsonl"
+    made = [ENGINES[engine](found) for found in ((2, 0, 1), (1, 2), ())]
+    asked = [{"query_id": question.id, "question": question.text} for question in QUESTIONS]
+    lines = [{**row, **({"response": one} if wrapped else one)} for row, one in zip(asked, made, strict=False)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert (recognise(path).form.name, recognise(path).kinds) == ("search", ("query", "doc", "run"))
+    run = read_run(path)
+    assert [run.top(row["query_id"]) for row in asked[:3]] == [["d2", "d0", "d1"], ["d1", "d2"], []]
+    assert {doc.doc_id: doc.text for doc in read_docs(path)} == {f"d{n}": f"Passage {n}." for n in range(3)}
+    # Of a folder, a file for each question.
+    (tmp_path / "found").mkdir()
+    for row, one in zip(asked, made, strict=False):
+        (tmp_path / "found" / f"{row['query_id']}.json").write_text(json.dumps(one))
+    assert read_run(tmp_path / "found").top("000") == ["d2", "d0", "d1"]
+
+
+@pytest.mark.parametrize("engine", ["pinecone", "weaviate", "vespa"])
+def test_results_that_share_the_id_of_their_document_are_not_taken_for_one(engine, tmp_path):
+    path = tmp_path / "found.json"
+    row = json.dumps([{"query_id": "q1", "question": "Who?", **ENGINES[engine]((0, 1))}])
+    path.write_text(row.replace('"doc_id": "d1"', '"doc_id": "d0"'))
+    with pytest.raises(DataError, match=r"line 1: several results have the same id inside.*write the id of each part"):
+        read_run(path)
+    path.write_text(re.sub(r'"doc_id": "d\d", ', "", row))
+    assert len(read_run(path)) == 2, "the engine's own ids"
+    # Beside a text, the same of any tool.
+    both = [{"id": "d0", "text": "one"}, {"id": "d0", "text": "two"}]
+    path.write_text(json.dumps([{"question": "Who?", "documents": both}]))
+    with pytest.raises(DataError, match="passages with different texts have the id 'd0'"):
+        read_run(path)
+
+
+def test_what_only_looks_like_the_results_of_an_engine_is_left(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    judged = {"query_id": "q1", "text": "Who?", "candidates": [{"docid": "d1", "relevance": 1}]}
+    for row in (judged, {"query_id": "q1", "text": "Who?", "value": 3}, {"id": "q1", "text": "a", "data": [{"x": 1}]}):
+        path.write_text(json.dumps(row) + "\n")
+        assert recognise(path).form.name == "jsonl"
+    # One result without an id is no empty list.
+    lines = [{"query_id": f"q{n}", "hits": [{"id": "d1"}, {"id": "d2"} if n else {"key": 1}]} for n in (1, 0)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(DataError, match="line 2: a result has neither an id nor a text"):
         read_run(path)
 
 

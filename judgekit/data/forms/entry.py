@@ -17,7 +17,7 @@ from judgekit.data.records import kind_of
 ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
-TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
+TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body", "chunk", "chunk_text")
 _SHOWN: Final = re.compile(r"\s*page_content=['\"]")
 """LangChain's display of a document."""
 _WORD: Final = re.compile(r"(?=[!-~]*\d)[!-~]{1,80}", re.ASCII)

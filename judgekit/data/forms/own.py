@@ -28,7 +28,7 @@ from judgekit.data.forms.ragas import RAGAS
 from judgekit.data.forms.ragchecker import RAGCHECKER
 from judgekit.data.forms.ragelo import EXPERIMENT, RAGELO
 from judgekit.data.forms.rank_llm import RANK_LLM
-from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT, RANK_EVAL
+from judgekit.data.forms.stores import ELASTICSEARCH, QDRANT, RANK_EVAL, SEARCH
 from judgekit.data.forms.tool import Tool
 from judgekit.data.forms.trec_rag import NUGGETIZER, TREC_RAG
 from judgekit.data.forms.trulens import TRULENS
@@ -46,7 +46,7 @@ FORMS: Final = {
         *FLAT,
         *(tool.form() for tool in (*TOOLS, RANK_EVAL)),
         *(ELASTICSEARCH, OPENRAGEVAL_ANSWERS, DATASET, RAGELO, UMBRELA, PREDICTIONS, MTEB),
-        *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
+        *(RETRIEVED, DPR, KILT, EXPECTED, SEARCH, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which they are tried."""

@@ -26,7 +26,7 @@ SAID: Final = "response | actual_output | answer | result | generation | output"
 _RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
 _CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
 _TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
-_GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
+GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
 
 def _within(held: str, paths: str) -> str:
@@ -73,7 +73,7 @@ def _are_passages(name: str, items: Iterable[Any]) -> bool:
     if isinstance(first, str):
         # Ids hold no white space, texts do; deepeval has expected texts under "context".
         return name != "context" and any(len(item.split()) > 1 for item in items if isinstance(item, str))
-    graded = isinstance(first, Mapping) and _GRADED & {*first}
+    graded = isinstance(first, Mapping) and GRADED & {*first}
     return not graded and isinstance(passage_of(first).get("text"), str)
 
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from judgekit.data.forms.tool import Tool, with_texts
+from judgekit.data.forms.stores import documents_in, ids_in
+from judgekit.data.forms.tool import Tool
 
 RANK_LLM: Final = Tool(
     "rank_llm",
@@ -11,9 +12,9 @@ RANK_LLM: Final = Tool(
     tells=("query.text", "query.qid", "candidates"),
     question="query.text",
     id="query.qid",
-    passages="candidates[].doc",
-    reads={"passages": with_texts},
-    passage_ids="candidates[].docid",
+    passages="candidates",
+    passage_ids="candidates",
+    reads={"passages": documents_in, "passage_ids": ids_in},
     example='{"query": {"text": "Who?", "qid": "q1"}, "candidates": [{"docid": "d1", "score": 2.5,'
     ' "doc": {"contents": "by Ann"}}]}\n',
 )

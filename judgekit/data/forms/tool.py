@@ -178,12 +178,6 @@ def sentences(parts: Any) -> str | None:
     return None if parts is None else " ".join(map(str, parts))
 
 
-def with_texts(stored: Any) -> Any:
-    """Return stored documents; None where they were not returned or hold no known text."""
-    texts = [isinstance(item, dict) and isinstance(passage_of(item)["text"], str) for item in stored or [{}]]
-    return stored if all(texts) else None
-
-
 def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """Return the records at a place in an object, or []."""
     held = at(fields, place.removesuffix(".*"))
@@ -212,7 +206,7 @@ def _tells(tool: Tool, fields: Mapping[str, Any]) -> bool:
     return all(any(path in fields or at(fields, path) is not None for path in either(paths)) for paths in tool.tells)
 
 
-def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
+def paths_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the first path of each part that a record holds."""
     found: dict[str, str] = {}
     for part in _ROLES:
@@ -227,7 +221,7 @@ def _paths(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
 
 def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a tool's record."""
-    paths = _paths(tool, fields)
+    paths = paths_of(tool, fields)
     held = {part: _part(tool, fields, part, path) for part, path in paths.items()}
     passages = _with_ids(held, paths, "passages", "passage_ids")
     gold = _with_ids(held, paths, "gold", "gold_ids")
@@ -262,7 +256,9 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
     # A vector store's score may be a distance, so the order of the list counts, by first occurrence.
     for passage in passages:
         own = passage.get("id")
-        ranked.setdefault(f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own), passage)
+        key = f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own)
+        if ranked.setdefault(key, passage).get("text") != passage.get("text"):
+            raise ValueError(f"passages with different texts have the id {own!r}: write the id of each passage")
     sources = [passage for passage in gold if isinstance(passage.get("text"), str)]
     return {**entry, "ctxs": [*ranked.values()], "gold": [*golden.items()], "sources": sources}
 
@@ -300,7 +296,7 @@ def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
         kinds += ["doc", "run"]
     elif there("passage_ids"):
         kinds.append("run")
-    if {"gold", "gold_ids"} & _paths(tool, fields).keys():
+    if {"gold", "gold_ids"} & paths_of(tool, fields).keys():
         kinds.append("qrels")
     if there("answer") or there("failed"):
         kinds.append("answer")
@@ -310,7 +306,7 @@ def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
 def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the role of each column of a record, "" for unused ones."""
     taken: dict[str, str] = {}
-    for part, path in _paths(tool, fields).items():
+    for part, path in paths_of(tool, fields).items():
         value = _seen(tool, fields, part, path)
         alone = part == "passages" and isinstance(value, str) and not listed_in(value) and not tool.together
         taken[path] = "one passage, since it is no list" if alone else _ROLES[part]
