@@ -7,10 +7,10 @@ columns decide, then its numbers, then its name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from judgekit.data.forms import (
     spelled_form,
     telling,
 )
-from judgekit.data.forms.delimited import CSV, TREC, TSV, PlainQuotes, delimiter_of, ranked_lists
+from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import PLACES, at
@@ -64,6 +64,7 @@ class Recognised:
     """The contents of a file.
 
     Attributes:
+        source: its path, with its form in front if that is named.
         kinds: its possible kinds, the likeliest first: query, doc, run, qrels, answer, ratings, references.
         form: its form.
         flat: the form of its records.
@@ -76,6 +77,7 @@ class Recognised:
         proposed: a spelling in which it may be readable, for the user to check.
     """
 
+    source: str | Path
     kinds: tuple[str, ...] = ()
     form: DataForm | None = None
     flat: DataForm | None = None
@@ -86,6 +88,11 @@ class Recognised:
     why: str = ""
     cure: str = ""
     proposed: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Its path alone."""
+        return located(self.source, "doc").path
 
     @property
     def nested(self) -> bool:
@@ -100,27 +107,25 @@ def recognise(source: str | Path) -> Recognised:
         form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else spelled_form(spec)
         flat = flat_form(Beginning.of(path, "data")) if form.nested else form
         _check_keys(path, spec, (form, flat))
-        if form is TREC and form.narrows is not None:
-            return Recognised(form.narrows(Beginning.of(path, "data")), form, form)
-        if form is FOLDER:
-            return Recognised(form.holds, form, form)
-        if form in (TSV, CSV) and not spec.params and _without_header(path, form):
-            return Recognised(("run",), form, form)
+        if not form.nested and form.narrows is not None and not spec.params:
+            kinds = form.narrows(Beginning.of(path, "data"))
+            if kinds:
+                return Recognised(source, kinds, form, form)
         first, _ = telling(records_of(source, flat))
     except PlainQuotes as error:
-        return Recognised(why=_reason(error), cure=error.cure)
+        return Recognised(source, why=_reason(error), cure=error.cure)
     except (DataError, OSError) as error:
-        return Recognised(why=_reason(error))
+        return Recognised(source, why=_reason(error))
     if not first:
-        return Recognised(why="it holds no records")
+        return Recognised(source, why="it holds no records")
     named = {key: str(value) for key, value in spec.params if key not in (*flat.options, *form.options)}
     told = first[0].fields
     nested = None if form.nested or named else nested_form(first)
     if nested is not None:
         form, told = nested
         if form.refused:
-            return Recognised(why=form.refused)
-    content = Recognised((), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
+            return Recognised(source, why=form.refused)
+    content = Recognised(source, (), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
     unknown = [not_among("column", column, content.fields) for column in named.values() if column not in content.fields]
     places = [] if form.spelled is None else [str(value) for key, value in spec.params if key in PLACES]
     looked = [record.fields for record in islice(records_of(source, flat), _LOOKED_AT)] if places else []
@@ -129,9 +134,10 @@ def recognise(source: str | Path) -> Recognised:
             unknown.append(not_among("place", place, [known for known, _ in places_in(told)]))
     if unknown:
         raise DataError("; ".join(unknown), path)
-    kinds, problem = _held(source, content)
+    kinds, problem = _held(content)
     if {"answer", "ratings", "references"} & {*kinds} and not content.nested and not problem:
-        kinds, content, problem = _of_runs(source, content, kinds)
+        kinds, run, problem = _of_runs(content, kinds)
+        content = replace(content, run=run)
     if spec.options.get("passages") == "ids":
         kinds = tuple(kind for kind in kinds if kind != "doc")
     if kinds:
@@ -152,12 +158,6 @@ def recognise(source: str | Path) -> Recognised:
         why = f"no known tool writes its columns ({columns}). Check what this names: {either} (further: {further}, run)"
         return replace(content, why=why, proposed=spelled[0] if len(spelled) == 1 else "")
     return replace(content, why=(flat in (JSON, JSONL) and _inside(shown)) or _nothing(content.fields))
-
-
-def _without_header(path: Path, form: DataForm) -> bool:
-    """Return whether a table is a run like MS MARCO's, whose first row would pass for a header."""
-    beginning = Beginning.of(path, "data")
-    return ranked_lists(beginning, delimiter_of(form.name, beginning.start))
 
 
 def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
@@ -209,57 +209,55 @@ def _nothing(fields: tuple[str, ...]) -> str:
     return f"judgekit reads no file with these columns: {', '.join(fields[:8])}"
 
 
-def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str]:
+def _held(content: Recognised) -> tuple[tuple[str, ...], str]:
     """Return a file's possible kinds, and what is wrong with it if there are none."""
     form = content.form
     if form is not None and form.nested and form.narrows is not None:
-        kinds = dict.fromkeys(form.narrows(content.told))
+        seen = [content.told]
         if form.taken is not None and content.flat is not None:
             # The first question may be the one that failed, and lack what the others have.
-            for record in islice(records_of(source, content.flat), _LOOKED_AT):
-                kinds |= dict.fromkeys(form.narrows(record.fields))
+            seen += [record.fields for record in islice(records_of(content.source, content.flat), _LOOKED_AT)]
+        kinds = {kind for fields in seen for kind in form.narrows(fields)}
         return tuple(kind for kind in form.holds if kind in kinds), ""
     held, problem = [], ""
     for kind in form.holds if form is not None and form.nested else DECLARED:
         declared = DECLARED[kind]
         try:
-            if content.named.keys() <= declared.names.keys() and _holds(source, content, kind):
+            if content.named.keys() <= declared.names.keys() and _holds(content, kind):
                 held.append(kind)
         except NoHeader as error:
             return (), _reason(error)
         except JudgekitError as error:
             # Problems with a column only matter if the file has columns of that kind.
-            if not problem and any({*names}.intersection(content.fields) for names in declared.names.values()):
+            if not problem and {*chain(*declared.names.values())}.intersection(content.fields):
                 problem = _reason(error)
-    doubt = _two_numbers(source, content) if "run" in held and "qrels" not in held else ""
+    doubt = _two_numbers(content) if "run" in held and "qrels" not in held else ""
     if doubt:
         return (), doubt
     if {"run", "qrels"} <= {*held} and (len(held) == 2 or not content.nested):
-        return ("qrels" if _judges(source, content) else "run",), problem
+        return ("qrels" if _judges(content) else "run",), problem
     if content.nested:
         return tuple(held), problem
     pairs = [kind for kind in held if kind in ("run", "qrels")]
     return tuple(pairs or _told_by_names(held, content)), problem
 
 
-def _two_numbers(source: str | Path, content: Recognised) -> str:
+def _two_numbers(content: Recognised) -> str:
     """Return what to ask of a table of pairs with a grade and a score, which may be either; "" of another."""
     graded = [name for name in DECLARED["qrels"].names["relevance"] if name in content.fields]
-    scored = [name for name in DECLARED["run"].names["score"] if name in graded]
-    if content.named or content.nested or content.flat is None or len(graded) < 2 or not scored:
+    if content.named or content.nested or content.flat is None or len(graded) < 2 or "score" not in graded:
         return ""
-    path, _ = located(source, "doc")
-    pair = [next(name for name in DECLARED["run"].names[key] if name in content.fields) for key in ("query", "doc")]
-    spelled = f"{content.flat.name}(query={pair[0]},doc={pair[1]}"
+    query, doc = (_first(DECLARED["run"].names[key], content.fields) for key in ("query", "doc"))
+    spelled = f"{content.flat.name}(query={query},doc={doc}"
     return (
-        f"each row has {graded[0]!r} and {scored[0]!r}: these may be judgments or a run. Write"
-        f" {spelled},relevance={graded[0]}):{path} or {spelled},score={scored[0]}):{path}"
+        f"each row has {graded[0]!r} and 'score': these may be judgments or a run. Write"
+        f" {spelled},relevance={graded[0]}):{content.path} or {spelled},score=score):{content.path}"
     )
 
 
-def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
+def _holds(content: Recognised, kind: str) -> bool:
     """Return whether the first record has the fields that its kind needs."""
-    origin, rows = opened(source, kind)
+    origin, rows = opened(content.source, kind)
     record = next(rows, None)
     if record is None:
         return False
@@ -296,60 +294,64 @@ def _told_by_names(kinds: Iterable[str], content: Recognised) -> list[str]:
     return held or (["ratings"] if rated else [])
 
 
-def _of_runs(
-    source: str | Path, content: Recognised, kinds: tuple[str, ...]
-) -> tuple[tuple[str, ...], Recognised, str]:
-    """Tell answers of several runs from reference answers, by a column that distinguishes a question's rows."""
-    if "run" in content.named or "run" in content.fields:
-        return kinds, replace(content, run=content.named.get("run", "run")), ""
-    if "answers" in content.named:  # the user says that they are references
-        return kinds, content, ""
-    query_id = content.named.get("query_id") or content.named.get("id")
-    query_id = query_id or next((name for name in DECLARED["query"].names["id"] if name in content.fields), "")
-    columns = _telling_apart(source, content, query_id) if query_id else []
-    column = next((name for name in NAMES_RUN if name in columns), "")
+def _of_runs(content: Recognised, kinds: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
+    """Tell answers of several runs from reference answers, by a column that distinguishes a question's rows.
+
+    Returns:
+        The kinds, the column of the runs, and what to ask.
+    """
+    named = content.named
+    if "run" in named or "run" in content.fields:
+        return kinds, named.get("run", "run"), ""
+    if "answers" in named:  # the user says that they are references
+        return kinds, "", ""
+    query_id = named.get("query_id") or named.get("id") or _first(DECLARED["query"].names["id"], content.fields)
+    columns = _telling_apart(content, query_id) if query_id else []
+    column = _first(NAMES_RUN, columns)
     if column:
-        return tuple(kind for kind in kinds if kind in ("answer", "ratings")), replace(content, run=column), ""
-    if content.named or not columns or (kinds != ("references",) and kinds != ("answer", "references")):
-        return kinds, content, ""
-    path, _ = located(source, "doc")
-    answer = next(name for name in DECLARED["query"].names["answers"] if name in content.fields)
+        return tuple(kind for kind in kinds if kind in ("answer", "ratings")), column, ""
+    if named or not columns or kinds not in (("references",), ("answer", "references")):
+        return kinds, "", ""
+    answer = _first(DECLARED["query"].names["answers"], content.fields)
     flat = content.flat.name if content.flat is not None else "csv"
     why = (
         f"each question has several rows, which {columns[0]!r} tells apart: these may be answers of runs or reference"
-        f" answers. Write {flat}(query_id={query_id},answer={answer},run={columns[0]}):{path} or"
-        f" {flat}(id={query_id},answers={answer}):{path}"
+        f" answers. Write {flat}(query_id={query_id},answer={answer},run={columns[0]}):{content.path} or"
+        f" {flat}(id={query_id},answers={answer}):{content.path}"
     )
-    return (), content, why
+    return (), "", why
 
 
-def _telling_apart(source: str | Path, content: Recognised, query_id: str) -> list[str]:
+def _first(names: Iterable[str], columns: Collection[str]) -> str:
+    """Return the first name that a table has, or ""."""
+    return next((name for name in names if name in columns), "")
+
+
+def _telling_apart(content: Recognised, query_id: str) -> list[str]:
     """Return columns with few values that each question has at most once, if questions repeat."""
+    import pandas as pd
+
     assert content.flat is not None, "only a table has columns"
-    cells: dict[str, list[str]] = {name: [] for name in content.fields}
-    for record in records_of(source, content.flat):
-        for name in cells:
-            cells[name].append(str(record.fields.get(name)))
-    ids = cells.pop(query_id)
+    records = [record.fields for record in records_of(content.source, content.flat)]
+    rows = pd.DataFrame(
+        [[str(fields.get(name)) for name in content.fields] for fields in records], columns=content.fields
+    )
     columns = []
-    if len({*ids}) < len(ids):
-        for name, values in cells.items():
-            few = 1 < len({*values}) <= len(values) / 2
-            if few and len({*zip(ids, values, strict=True)}) == len(ids):
-                columns.append(name)
-    return columns
+    for name in rows.columns.drop(query_id):
+        few = 1 < rows[name].nunique() <= len(rows) / 2
+        if few and not rows.duplicated([query_id, name]).any():
+            columns.append(name)
+    return [] if rows[query_id].is_unique else columns
 
 
 def _only_references(content: Recognised) -> bool:
     """Return whether a table has ids and answers, without columns specific to an application's answers."""
     fields = {*content.fields}
-    for key, names in _REFERENCES.names.items():
-        if not fields.intersection((content.named[key],) if key in content.named else names):
-            return False
-    return not {"run", "depth", "model", *RATED} & fields
+    has_both = all(key in content.named or fields & {*names} for key, names in _REFERENCES.names.items())
+    return has_both and not {"run", "depth", "model", *RATED} & fields
 
 
-def _judges(source: str | Path, content: Recognised) -> bool:
+def _judges(content: Recognised) -> bool:
     """Return whether rows of query, doc and number are judgments, by the column's name, else by small whole numbers."""
     fields = {*content.fields}
     if content.named:
@@ -360,13 +362,13 @@ def _judges(source: str | Path, content: Recognised) -> bool:
     if {"rank", *NAMES_RUN} & fields or (DECLARED["run"].marks & fields and "score" not in fields):
         return False
     # BEIR calls grades `score`, as runs do, but a retriever's scores are not all 0, 1 or 2.
-    origin, rows = opened(source, "qrels")
+    origin, rows = opened(content.source, "qrels")
     values = set()
     for record in islice(rows, 1000):
         name = origin.find(record, "relevance")
         values.add(as_number(record.fields[name]) if name else 0.0)
-    few = all(value == int(value) and -2 <= value <= 4 for value in values if not math.isnan(value))
-    return few and (len(values) < 5 or any(part in str(source).lower() for part in DECLARED["qrels"].called))
+    few = {value for value in values if not math.isnan(value)} <= {*range(-2, 5)}
+    return few and (len(values) < 5 or any(part in str(content.source).lower() for part in DECLARED["qrels"].called))
 
 
 def is_docs(source: str | Path, query_ids: set[str], doc_ids: set[str]) -> bool:

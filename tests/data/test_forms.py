@@ -105,6 +105,13 @@ RANKED: dict[str, bytes] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("cell", "kind"), [("2", "qrels"), ("1e999", "run"), ("2.5", "run"), ("5", "run"), ("nan", "qrels")]
+)
+def test_small_whole_numbers_under_score_are_grades(tmp_path: Path, cell: str, kind: str) -> None:
+    assert recognise(put(tmp_path, b"query_id,doc_id,score\nq1,d1,1\nq1,d2," + cell.encode() + b"\n")).kinds == (kind,)
+
+
 def test_numbers_without_a_name_are_neither_ranks_nor_scores_nor_grades(tmp_path: Path) -> None:
     path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
     for read, number in ((read_run, "score"), (read_qrels, "relevance"), (read_docs, "score")):

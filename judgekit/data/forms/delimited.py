@@ -198,6 +198,11 @@ _LARGEST_CELL: Final = (1 << 31) - 1
 """Size limit of a cell in bytes; Python's limit of 128 KiB is too small for long documents."""
 
 
+def _without_header(syntax: str, beginning: Beginning) -> tuple[str, ...]:
+    """Return what rows without a header are, which would make the first of them the header."""
+    return ("run",) if ranked_lists(beginning, delimiter_of(syntax, beginning.start)) else ()
+
+
 TREC: Final = DataForm(
     "trec",
     trec_records,
@@ -209,6 +214,7 @@ TREC: Final = DataForm(
 TSV: Final = DataForm(
     "tsv",
     partial(_delimited, "tsv"),
+    narrows=partial(_without_header, "tsv"),
     marks=lambda beginning: "\t" in beginning.row,
     options=("header", "quote"),
     example="query_id\ttext\nq1\tWho?\n",
@@ -216,6 +222,7 @@ TSV: Final = DataForm(
 CSV: Final = DataForm(
     "csv",
     partial(_delimited, "csv"),
+    narrows=partial(_without_header, "csv"),
     marks=lambda beginning: "," in beginning.row or ";" in beginning.row,
     options=("header", "quote"),
     example="query_id,text\nq1,Who?\n",

@@ -62,5 +62,6 @@ FOLDER: Final = DataForm(
     "texts",
     _texts,
     ("doc",),
+    narrows=lambda _: FOLDER.holds,
     marks=lambda beginning: beginning.path.is_dir() and bool(text_files(beginning.path)),
 )
