@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, starmap
@@ -46,17 +46,21 @@ def forms() -> dict[str, DataForm]:
     # Two dozen modules, needed only for reading files.
     from judgekit.data.forms.own import FORMS
 
-    return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
+    return _behind_users(FORMS)
 
 
 def in_order() -> Iterator[DataForm]:
     """Yield the same in their order; a file of plain rows is recognised before the others are loaded."""
     from judgekit.data.forms.flat import FLAT
 
-    yield from register.forms.values()
-    yield from (form for form in FLAT if form.name not in register.forms)
-    seen = {*register.forms, *(form.name for form in FLAT)}
-    yield from (form for name, form in forms().items() if name not in seen)
+    first = _behind_users({form.name: form for form in FLAT})
+    yield from first.values()
+    yield from (form for name, form in forms().items() if name not in first)
+
+
+def _behind_users(own: Mapping[str, DataForm]) -> dict[str, DataForm]:
+    """Return users' forms and then judgekit's own, without those whose names users have taken."""
+    return {**register.forms, **own, **register.forms}
 
 
 def _nested() -> list[DataForm]:
@@ -68,8 +72,6 @@ def _nested() -> list[DataForm]:
 
 def form_named(name: str) -> DataForm:
     """Return a form: judgekit's, one that is registered, or a function in a user's file (``my_forms.py:pairs``)."""
-    if name in forms():
-        return forms()[name]
     file, function = split_file(name)
     if file is not None:
         note_read(Path(file))
@@ -77,9 +79,9 @@ def form_named(name: str) -> DataForm:
         if not callable(read):
             raise UsageError(f"{file} has no function {function!r}")
         # The file may have registered it with the kinds of its records.
-        registered = next((form for form in register.forms.values() if form.read is read), None)
-        return registered or DataForm(name, read)
-    register.load()
+        return next((form for form in register.forms.values() if form.read is read), DataForm(name, read))
+    if name not in forms():
+        register.load()
     if name not in forms():
         raise UsageError(not_among("data format", name, sorted({"auto", "beir", *forms()})))
     return forms()[name]
@@ -151,9 +153,8 @@ def _placed(path: Path, records: Iterable[DataRecord], place: str) -> Iterator[D
 def _unwrapped(path: Path, records: Iterator[DataRecord], flat: DataForm) -> Iterator[DataRecord]:
     """Yield the records inside of a tool's objects; other records as they are."""
     start = head(path)
-    wrapping = []
-    for form in _nested():
-        wrapping += [(form, place) for place in form.rows if f'"{place.split(".")[0]}"'.encode() in start]
+    places = [(form, place) for form in _nested() for place in form.rows]
+    wrapping = [(form, place) for form, place in places if f'"{place.split(".")[0]}"'.encode() in start]
     if _BY_COLUMN.search(start):
         records = iter(_turned(list(records)))
     if not wrapping:
@@ -260,14 +261,13 @@ def entry_of(
     form: DataForm, entries: Source, record: DataRecord, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the contents of a nested record, with its line in every error."""
-    fields = record.fields
+    fields = dict(record.fields)
     if entries.format in TABULAR:
-        read = form.lists
-        if form.taken is not None:  # an unread list may have any spelling
-            taken = form.taken(fields)
-            read = tuple(name for name in form.lists if taken.get(name))
-        cells = {name: fields[name] for name in read if isinstance(fields.get(name), str)}
-        fields = {**fields, **{n: entries.cell(record, n, cell, python=True) for n, cell in cells.items()}}
+        # A list that is not read may have any spelling.
+        left = {name for name, role in form.taken(fields).items() if not role} if form.taken is not None else ()
+        for name in form.lists:
+            if isinstance(fields.get(name), str) and name not in left:
+                fields[name] = entries.cell(record, name, fields[name], python=True)
     with user_code(lambda: f"{entries.path or 'a record'}, read as {form.name}", _file_of(form.read)):
         try:
             entry = checked_entry(form.read(fields))
@@ -315,29 +315,27 @@ def _unfolded(
 ) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     asked = _Asked(entries)
-    number = DECLARED[kind].number
-    looked = "passages" not in form.options or options.get("passages") is not None
-    if options.get("passages") not in (None, "ids", "texts"):
-        raise UsageError(
-            f"format '{form.name}(passages={options['passages']})': expected passages=ids or passages=texts"
-        )
+    said = options.get("passages")
+    if said not in (None, "ids", "texts"):
+        raise UsageError(f"format '{form.name}(passages={said})': expected passages=ids or passages=texts")
+    looked = "passages" not in form.options or said is not None
     for record in records:
         entry = entry_of(form, entries, record, options)
-        if "rows" in entry:
-            for query, doc, cell in entry["rows"]:
-                yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))
-            continue
-        if "by_kind" in entry:
-            yield from (record.of(fields) for fields in entry["by_kind"][kind])
+        for query, doc, number in entry.get("rows", ()):
+            yield record.of({"query_id": query, "doc_id": doc, DECLARED[kind].number: number}, repr(query))
+        for fields in entry.get("by_kind", {}).get(kind, ()):
+            yield record.of(fields)
+        if "rows" in entry or "by_kind" in entry:
             continue
         if not looked and entry.get("ctxs"):
             _ask_about_ids(entries, record, form, entry["ctxs"])
             looked = True
-        if options.get("passages") == "ids":
+        if said == "ids":
             entry["ctxs"] = [{"id": passage.get("text")} for passage in entry.get("ctxs", ())]
         run = run_of(entry, record, options)
         if isinstance(run, str):
             entries.checked(record, "run", text_cell, run)
+        named = {} if run is None else {"run": run}
         query_id, again = asked.named(record, entry, None if run is None else str(run))
         if kind in ("query", "qrels") and again:  # another run's list for the same question
             continue
@@ -346,7 +344,6 @@ def _unfolded(
             yield record.of({**question, "query_id": query_id})
         elif kind == "answer":
             rated = {name: record.fields[name] for name in RATED if name in record.fields}
-            named = {} if run is None else {"run": run}
             yield record.of({"query_id": query_id, "answer": entry.get("answer"), **named, **rated})
         elif kind == "qrels":
             for doc, grade in entry.get("gold", ()):
@@ -355,9 +352,7 @@ def _unfolded(
         elif kind == "run":
             for rank, (doc, passage) in enumerate(_passages(entries, record, entry.get("ctxs")), 1):
                 row = {"query_id": query_id, "doc_id": doc, "score": passage.fields.get("score"), "rank": rank}
-                if run is not None:
-                    row["run"] = run
-                yield passage._replace(fields=row)
+                yield passage._replace(fields=row | named)
         else:
             for listed in (entry.get("ctxs"), entry.get("sources", [])):
                 for doc, passage in _passages(entries, record, listed):
@@ -390,9 +385,8 @@ class _Asked:
 
     def __init__(self, entries: Source) -> None:
         self.entries = entries
-        self.lines: dict[tuple[str, str | None], int] = {}
-        self.counts = Counter[tuple[str, str | None]]()
-        self.runs: dict[str, str | None] = {}
+        self.times = Counter[str]()
+        self.lines = defaultdict[str, dict[str | None, int]](dict)
 
     def named(self, record: DataRecord, entry: Mapping[str, Any], run: str | None) -> tuple[str, bool]:
         """Return the id of an entry's question, and whether another run of the file had it before."""
@@ -402,16 +396,15 @@ class _Asked:
         else:
             query_id = hashed("q", self.entries.get(whole, "text"))
             # Without names of runs, a repeated question is asked twice.
-            self.counts[query_id, run] += 1
-            times = self.counts[query_id, run]
-            if times > 1 and run is None:
-                query_id += f"-{times}"
-        first = self.lines.setdefault((query_id, run), record.line)
+            self.times[query_id] += run is None
+            if run is None and self.times[query_id] > 1:
+                query_id += f"-{self.times[query_id]}"
+        lines = self.lines[query_id]
+        first = lines.setdefault(run, record.line)
         if run is not None and first != record.line:
             reason = f"run {run!r} has the same question twice (first on line {first}): keep one of them"
             raise self.entries.error(record, reason)
-        earlier = self.runs.setdefault(query_id, run)
-        return query_id, run is not None and earlier != run
+        return query_id, run is not None and run != next(iter(lines))
 
 
 def _passages(source: Source, record: DataRecord, passages: object) -> Iterator[tuple[str, DataRecord]]:
