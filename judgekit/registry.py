@@ -69,7 +69,7 @@ class DataForm:
     narrows: Callable[[Any], tuple[str, ...]] | None = None
     taken: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     rows: tuple[str, ...] = ()
-    each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
+    each: Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]] | None = None
     together: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     mark: str = ""

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import HALF, READABLE, DataRecord, as_number, kind_of
+from judgekit.data.records import HALF, READABLE, DataRecord, Fields, as_number, kind_of
 from judgekit.data.tables import ALL, id_cell, id_problem, text_cell
 from judgekit.errors import DataError, nearest
 
@@ -278,7 +278,7 @@ class Source:
             raise self.error(record, f"has {both}; choose one, {way}")
         return present[0] if present else None
 
-    def names_in(self, fields: Mapping[str, Any]) -> Mapping[str, str] | None:
+    def names_in(self, fields: Fields) -> Mapping[str, str] | None:
         """Return the name of each field in a record, by key; None if a field has two names there."""
         # A file's records share a few sets of names, so each set is worked out once.
         shape = tuple(fields)
@@ -416,7 +416,7 @@ def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query
     return source.each(records, query_of, "queries")
 
 
-def _plain_doc(source: Source, fields: Mapping[str, Any]) -> Doc | None:
+def _plain_doc(source: Source, fields: Fields) -> Doc | None:
     """Return the doc of a record with a valid id, a text and possibly a title; None for any other record."""
     names = source.names_in(fields)
     if names is None or len(names) != len(fields) or "page" in names or "start" in names or "end" in names:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from judgekit.data.forms.entry import TEXTS, first_of, listed_in, object_in, passage_of
+from judgekit.data.records import Fields
 
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ASKS: Final = {"question", "query", "prompt", "input", "inputs", "asked"}
@@ -35,7 +36,7 @@ lists of passages."""
 _DEPTH: Final = 4
 
 
-def places_in(fields: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+def places_in(fields: Fields, outer: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each place of a record, ``inputs.question``, with the text or list there."""
     for name, value in fields.items():
         place = f"{outer}{name}"
@@ -47,7 +48,7 @@ def places_in(fields: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str,
             yield place, listed_in(value) or value
 
 
-def proposed(fields: Mapping[str, Any]) -> list[str]:
+def proposed(fields: Fields) -> list[str]:
     """Return spellings of the form ``rag`` that may read a record, up to the colon.
 
     There are two if either of two texts may be the application's answer, and none if no question or nothing beside it
@@ -72,7 +73,7 @@ def _spelled(parts: Mapping[str, str]) -> str:
     return f"rag({','.join(f'{part}={place}' for part, place in parts.items())})"
 
 
-def _parts(fields: Mapping[str, Any]) -> dict[str, list[str]]:
+def _parts(fields: Fields) -> dict[str, list[str]]:
     """Return the places of what is found, by the options that name them."""
     found: dict[str, list[str]] = {"question": [], "answer": [], "reference": [], "contexts": [], "gold": []}
     for place, value in places_in(fields):
@@ -116,7 +117,7 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _texts_in(item: Mapping[str, Any]) -> str | None:
+def _texts_in(item: Fields) -> str | None:
     """Return where the items of a list hold the text of a passage: "" in themselves, or ``[].payload``."""
     for within, held in (("", item), *((f"[].{name}", inner) for name, inner in item.items())):
         with suppress(ValueError):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from judgekit.data.fields import DECLARED, NAMES_RUN, Declaration
 from judgekit.data.forms import (
@@ -28,7 +28,7 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import PLACES, at
 from judgekit.data.paired import PAIRED
 from judgekit.data.proposed import places_in, proposed
-from judgekit.data.records import DataRecord, as_number
+from judgekit.data.records import DataRecord, Fields, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
 from judgekit.data.tables import ANSWERS, RATED, RATERS
@@ -77,12 +77,12 @@ class Recognised:
         proposed: a spelling in which it may be readable, for the user to check.
     """
 
-    source: str | Path
+    source: str | Path = ""
     kinds: tuple[str, ...] = ()
     form: DataForm | None = None
     flat: DataForm | None = None
     fields: tuple[str, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    told: Fields = field(default_factory=dict, repr=False)
     named: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     why: str = ""
@@ -192,7 +192,7 @@ def _reason(error: Exception) -> str:
     return f"line {error.line}: {error.reason}" if error.line else error.reason
 
 
-def _inside(shown: Iterable[Mapping[str, Any]]) -> str:
+def _inside(shown: Iterable[Fields]) -> str:
     """Return advice for an object with a list of records; "" for other files."""
     for fields in shown:
         for name, held in fields.items():

@@ -30,16 +30,20 @@ HALF: Final = re.compile("[\\ud800-\\udfff]")
 """Half of a surrogate pair, which JSON can spell but no file can hold."""
 
 
+Fields = Mapping[str, Any]
+"""What a record holds, by name."""
+
+
 class DataRecord(NamedTuple):
     """One record of a file."""
 
     line: int
     """1-based line on which it starts; in Parquet the 1-based row."""
-    fields: Mapping[str, Any]
+    fields: Fields
     inside: str = ""
     """Its place inside a record of the file, e.g. ``ctxs[3]``."""
 
-    def of(self, fields: Mapping[str, Any], inside: str = "") -> DataRecord:
+    def of(self, fields: Fields, inside: str = "") -> DataRecord:
         """Return a record inside of this one."""
         return DataRecord(self.line, fields, inside)
 

@@ -25,6 +25,7 @@ from judgekit.data.files import write_table
 from judgekit.data.forms import content_id, records
 from judgekit.data.forms.entry import passage_of
 from judgekit.data.readers import write_docs, write_queries
+from judgekit.data.records import Fields
 from judgekit.data.runs import Run
 from judgekit.data.tables import BY_AN_LLM, BY_CODE, id_problem
 from judgekit.data.trec import write_run
@@ -151,7 +152,7 @@ def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
     return _assembled(steps, [(trace_of.get(rates, rates), name, value) for rates, name, value in rated])
 
 
-def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _unwrapped(fields: Fields) -> Iterator[dict[str, Any]]:
     """Yield the flat objects of a record, with names in snake case: itself, and what is inside of it."""
     if isinstance(fields.get("data"), list):
         for inner in fields["data"]:
@@ -167,7 +168,7 @@ def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _unwrapped({**ids, **part})
 
 
-def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(fields: Fields, prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         key = prefix + name if prefix else _CAMEL.sub("_", name).lower()
@@ -179,18 +180,18 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _value(fields: Mapping[str, Any], what: str) -> Any:
+def _value(fields: Fields, what: str) -> Any:
     return next((fields[name] for name in _FIELDS[what] if fields.get(name) not in (None, "")), None)
 
 
-def _id(fields: Mapping[str, Any], what: str) -> str:
+def _id(fields: Fields, what: str) -> str:
     value = _value(fields, what)
     if value is None:
         return ""
     return str(value)
 
 
-def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
+def _score(fields: Fields) -> tuple[str, str, Any] | None:
     """Return the rated step or trace, the rating's name and its value; None for other records."""
     annotation = "annotator_kind" in fields
     value = _value(fields, "annotated" if annotation else "value")
@@ -207,7 +208,7 @@ def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     return about, name, value
 
 
-def _step(fields: Mapping[str, Any]) -> _Step:
+def _step(fields: Fields) -> _Step:
     trace, kind = _id(fields, "trace"), _id(fields, "kind").upper()
     if not trace and ("input" in fields or "output" in fields):  # a trace of Langfuse
         trace, kind = _id(fields, "own"), _WHOLE
@@ -257,7 +258,7 @@ def _parsed(value: Any) -> Any:
     return value
 
 
-def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
+def _documents(fields: Fields, step: _Step) -> list[Any]:
     """Return the documents of a retrieval, the best first."""
     numbered = _numbered(fields)
     if numbered:
@@ -278,7 +279,7 @@ _NUMBERED: Final = re.compile(r"attributes\.(reranker\.output_documents|retrieva
 """A member of a document as Phoenix' REST API names it."""
 
 
-def _numbered(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _numbered(fields: Fields) -> list[dict[str, Any]]:
     """Return documents whose members are attributes of their own, ``retrieval.documents.0.document.content``."""
     lists: dict[str, dict[int, dict[str, Any]]] = {}
     for name, value in fields.items():

@@ -22,13 +22,23 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.delimited import TREC
-from judgekit.data.forms.entry import ENTRY, PASSAGE, checked_entry, content_id, hashed, is_id, look_like_ids, ungrouped
+from judgekit.data.forms.entry import (
+    ENTRY,
+    PASSAGE,
+    Entry,
+    checked_entry,
+    content_id,
+    hashed,
+    is_id,
+    look_like_ids,
+    ungrouped,
+)
 from judgekit.data.forms.joined import split_cells
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.lists import DPR
 from judgekit.data.forms.repeated import in_order_of, one_of_several, together
 from judgekit.data.forms.tool import PLACES, at, rows_at
-from judgekit.data.records import DataRecord, kind_of
+from judgekit.data.records import DataRecord, Fields, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
 from judgekit.data.tables import RATED, text_cell
 from judgekit.errors import DataError, UsageError, not_among
@@ -38,6 +48,8 @@ from judgekit.spec import Spec, run_file, split_file, user_code
 __all__ = ["ENTRY", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
            "in_order", "inside", "nested_form", "prepared", "records", "run_of", "spelled_form", "telling"]  # fmt: skip
 
+Options = Mapping[str, Any]
+"""The options in a form's spelling."""
 _LOOKED_AT: Final = 20
 
 
@@ -223,7 +235,7 @@ def _turned(records: list[DataRecord]) -> list[DataRecord]:
     return [records[0].of(dict(zip(columns, row, strict=True)), f"[{number}]") for number, row in enumerate(rows)]
 
 
-def _own(form: DataForm, path: Path, *options: Mapping[str, Any]) -> Iterator[DataRecord]:
+def _own(form: DataForm, path: Path, *options: Options) -> Iterator[DataRecord]:
     with user_code(lambda: f"{path}, read as {form.name}", _file_of(form.read)):
         yield from starmap(DataRecord, form.read(path, *options))
 
@@ -243,7 +255,7 @@ def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[Data
     return first, chain(first, rows)
 
 
-def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Mapping[str, Any]] | None:
+def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Fields] | None:
     """Return the nested form of the first records, and the fields that reveal it; None if they are flat."""
     nested = _nested()
     for record in first:
@@ -257,9 +269,7 @@ _NOT_ASKED: Final = ("answer", "ctxs", "gold", "run", "sources", "titles")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
-def entry_of(
-    form: DataForm, entries: Source, record: DataRecord, options: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def entry_of(form: DataForm, entries: Source, record: DataRecord, options: Options | None = None) -> Entry:
     """Return the contents of a nested record, with its line in every error."""
     fields = dict(record.fields)
     if entries.format in TABULAR:
@@ -281,9 +291,7 @@ def entry_of(
             raise entries.error(record, f"is not a record of the form {form.name!r}") from None
 
 
-def prepared(
-    form: DataForm, source: Source, records: Iterable[DataRecord], options: Mapping[str, Any]
-) -> Iterable[DataRecord]:
+def prepared(form: DataForm, source: Source, records: Iterable[DataRecord], options: Options) -> Iterable[DataRecord]:
     """Return nested records as their form means them: rows of a question together, one of several, cells split."""
     if form.together:
         records = together(form, records)
@@ -297,7 +305,7 @@ def prepared(
 
 
 def inside(
-    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any] | None = None
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Options | None = None
 ) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of nested records, and the places of their fields."""
     options = options or {}
@@ -311,7 +319,7 @@ def inside(
 
 
 def _unfolded(
-    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Mapping[str, Any]
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str, options: Options
 ) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     asked = _Asked(entries)
@@ -361,7 +369,7 @@ def _unfolded(
                     yield passage._replace(fields={**kept, "doc_id": doc})
 
 
-def run_of(entry: Mapping[str, Any], record: DataRecord, options: Mapping[str, Any]) -> Any:
+def run_of(entry: Entry, record: DataRecord, options: Options) -> Any:
     """Return the name of an entry's run: what the form says, or the column that the user names; None without one."""
     if "run" not in options:
         return entry.get("run", record.fields.get("run"))
@@ -388,7 +396,7 @@ class _Asked:
         self.times = Counter[str]()
         self.lines = defaultdict[str, dict[str | None, int]](dict)
 
-    def named(self, record: DataRecord, entry: Mapping[str, Any], run: str | None) -> tuple[str, bool]:
+    def named(self, record: DataRecord, entry: Entry, run: str | None) -> tuple[str, bool]:
         """Return the id of an entry's question, and whether another run of the file had it before."""
         whole = record.of(entry)
         if self.entries.find(whole, "id"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import is_id
-from judgekit.data.records import kind_of
+from judgekit.data.forms.entry import Entry, is_id
+from judgekit.data.records import Fields, kind_of
 from judgekit.registry import DataForm
 
 _PARTS: Final = {"queries": "query", "corpus": "doc", "relevant_docs": "qrels", "qrels": "qrels"}
@@ -32,7 +32,7 @@ def _rows(kind: str, own: str, value: Any) -> list[dict[str, Any]]:
     return [{"query_id": own, "doc_id": doc, "relevance": grade} for doc, grade in value.items()]
 
 
-def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _read(fields: Fields) -> Entry:
     """Return the rows by kind; a member of a large object holds one part only."""
     by_kind: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _PARTS.values()}
     for part, kind in _PARTS.items():
@@ -47,7 +47,7 @@ def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"by_kind": by_kind}
 
 
-def _marks(fields: Mapping[str, Any]) -> bool:
+def _marks(fields: Fields) -> bool:
     """Return whether a record is such an object, or begins one that is read by its members."""
     kinds = {kind for part, kind in _PARTS.items() if part in fields}
     held = next(iter(fields.values()), None)

@@ -12,8 +12,12 @@ from numbers import Real
 from typing import Any, Final
 
 from judgekit.data.fields import DOC, QUERY, Names
-from judgekit.data.records import kind_of
+from judgekit.data.records import Fields, kind_of
 
+Entry = dict[str, Any]
+"""A question with what belongs to it, as `judgekit.registry.DataForm` describes what a nested form returns."""
+Passage = dict[str, Any]
+"""Id, title, text and page of a passage, as far as they are known."""
 ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
@@ -47,20 +51,17 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def first_of(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
+def first_of(fields: Fields, names: Iterable[str]) -> str | None:
     """Return the first name with a value."""
     return next((name for name in names if fields.get(name) not in (None, "")), None)
 
 
-def passage_of(item: Any) -> dict[str, Any]:
+def passage_of(item: Any) -> Passage:
     """Return id, title, text and page of a retrieved passage: a library's object or its JSON, or a text."""
 
     def get(*names: str) -> Any:
-        for name in names:
-            value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-            if value is not None:
-                return value
-        return None
+        held = (item.get(name) if isinstance(item, Mapping) else getattr(item, name, None) for name in names)
+        return next((value for value in held if value is not None), None)
 
     if isinstance(item, str):
         if _SHOWN.match(item):
@@ -141,20 +142,28 @@ def _text_of(content: Any) -> str:
     return "\n".join(map(str, texts))
 
 
-def object_in(value: Any) -> Mapping[str, Any] | None:
+def object_in(value: Any) -> Fields | None:
     """Return an object, also from a text in the syntax of JSON or Python; None for anything else."""
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, str) and value.lstrip().startswith("{"):
+    held = _spelled(value, "{")
+    return held if isinstance(held, Mapping) else None
+
+
+def listed_in(value: Any) -> list[Any] | None:
+    """Return a list, likewise."""
+    held = _spelled(value, "[")
+    return held if isinstance(held, list) else None
+
+
+def _spelled(value: Any, mark: str) -> Any:
+    """Return what a text spells that begins with a mark, or the text; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(mark):
         for read in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                held = read(value)
-                if isinstance(held, dict):
-                    return held
-    return None
+                return read(value)
+    return value
 
 
-def checked_entry(entry: Any) -> dict[str, Any]:
+def checked_entry(entry: Any) -> Entry:
     """Return an entry with checked members; raise a `ValueError` for an invalid one."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"the form must return a dictionary, not {kind_of(entry)}")
@@ -195,13 +204,3 @@ def ungrouped(gold: Iterable[Any], way: object, spelled: str) -> list[Any]:
         chosen = group if way == "each" else group[:1]
         pairs += [(doc, grade) for doc in chosen if (doc, grade) not in pairs]
     return pairs
-
-
-def listed_in(value: Any) -> list[Any] | None:
-    """Return a list, also from a text in the syntax of JSON or Python; None for anything else."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        held = object_in(f'{{"list": {value}}}')
-        return None if held is None else held["list"]
-    return None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import ENTRY, first_of
-from judgekit.data.records import kind_of
+from judgekit.data.forms.entry import ENTRY, Entry, first_of
+from judgekit.data.records import Fields, kind_of
 from judgekit.registry import DataForm
 
 _IDS: Final = ("expected_document_ids", "expected_doc_ids", "expected_ids")
@@ -16,7 +15,7 @@ LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents", *_IDS)
 GRADES: Final = ("grades", "relevance", "relevances")
 
 
-def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _expected(fields: Fields) -> Entry:
     name = first_of(fields, LISTED) or LISTED[0]
     docs = fields[name]
     if isinstance(docs, str):
@@ -30,11 +29,9 @@ def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("the documents must be ids, not an object; grades stand in a list of their own ('grades')")
     # An inner list holds alternatives.
     docs = [tuple(doc) if isinstance(doc, list) else doc for doc in docs]
-    named = first_of(fields, GRADES)
+    graded = first_of(fields, GRADES)
     # Documents without grades are all relevant.
-    grades = [1] * len(docs)
-    if named is not None:
-        grades = fields[named]
+    grades = [1] * len(docs) if graded is None else fields[graded]
     if not isinstance(grades, list) or len(grades) != len(docs):
         raise ValueError(f"has {len(docs)} documents, so it needs {len(docs)} grades ('relevance'), or none")
     return {**fields, "gold": list(zip(docs, grades, strict=True))}
@@ -44,12 +41,12 @@ _RESULTS: Final = ("scores", "distances", "similarities", "run", "response", "ac
 """Names that a retriever's or an application's results have beside the ids of documents."""
 
 
-def is_result(fields: Mapping[str, Any]) -> bool:
+def is_result(fields: Fields) -> bool:
     """Return whether a record lists ids that a retriever may have found; other names say that they are expected."""
     listed = first_of(fields, LISTED)
-    named = first_of(fields, _RESULTS)
-    graded = first_of(fields, GRADES)
-    return listed is not None and listed not in _IDS and "expected" not in listed and bool(named) and not graded
+    if listed is None or listed in _IDS or "expected" in listed or first_of(fields, GRADES):
+        return False
+    return first_of(fields, _RESULTS) is not None
 
 
 def _lists(name: str, value: Any) -> bool:

@@ -18,33 +18,31 @@ def split_cells(
     if asked not in (None, "yes", "no"):
         raise UsageError(f"format '{form.name}(split={asked})': expected split=yes or split=no")
     rows = list(records)
-    parts = [_parts(form, row) for row in rows]
-    joined = {name for cells in parts for name, texts in cells.items() if len(texts) > 1}
+    parts = {name: [_parts(form, row.fields.get(name)) for row in rows] for name in form.lists}
+    joined = [name for name, cells in parts.items() if any(len(texts) > 1 for texts in cells)]
     if asked is None:
         for name in sorted(joined):
             _confirm(form, source, rows, parts, name)
-    for row, cells in zip(rows, parts, strict=True):
-        lists = {name: texts for name, texts in cells.items() if name in joined}
+    for number, row in enumerate(rows):
+        lists = {name: parts[name][number] for name in joined if parts[name][number]}
         if asked == "no":
             lists = {name: [row.fields[name]] for name in lists}
         yield row.of({**row.fields, **lists}, row.inside)
 
 
-def _parts(form: DataForm, row: DataRecord) -> dict[str, list[str]]:
-    """Return the texts that a record's cells may hold, by column."""
-    cells = {name: row.fields.get(name) for name in form.lists}
-    return {name: cell.split(form.mark) for name, cell in cells.items() if isinstance(cell, str) and cell}
+def _parts(form: DataForm, cell: object) -> list[str]:
+    """Return the texts that a cell may hold."""
+    return cell.split(form.mark) if isinstance(cell, str) and cell else []
 
 
 def _confirm(
-    form: DataForm, source: Source, rows: list[DataRecord], parts: list[dict[str, list[str]]], name: str
+    form: DataForm, source: Source, rows: list[DataRecord], parts: dict[str, list[list[str]]], name: str
 ) -> None:
     """Refuse to split a column whose texts may hold the mark themselves, which tables of Markdown do."""
-    usual, times = Counter(len(cells[name]) for cells in parts if name in cells).most_common(1)[0]
+    usual, times = Counter(len(texts) for texts in parts[name] if texts).most_common(1)[0]
     # A text that occurs alone elsewhere confirms the mark.
-    seen = Counter(text for cells in parts for texts in cells.values() for text in {*texts})
-    for row, cells in zip(rows, parts, strict=True):
-        texts = cells.get(name, [])
+    seen = Counter(text for cells in parts.values() for texts in cells for text in {*texts})
+    for row, texts in zip(rows, parts[name], strict=True):
         others = [value for column, value in row.fields.items() if column not in form.lists]
         why = ""
         if any(not text or text != text.strip() for text in texts):

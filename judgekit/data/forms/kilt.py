@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import content_id, listed_in, object_in
+from judgekit.data.forms.entry import Entry, Passage, content_id, listed_in, object_in
+from judgekit.data.records import Fields
 from judgekit.registry import DataForm
 
 
-def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
-    answers, passages, gold = list[Any](), list[dict[str, Any]](), dict[str, int]()
+def _kilt(fields: Fields) -> Entry:
+    answers, passages = list[Any](), list[Passage]()
     titles: dict[str, str] = {}
     for number, output in enumerate(fields["output"]):
         if not isinstance(output, dict):
@@ -24,18 +24,24 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
             page = "_".join(str(page).split())  # as Wikipedia writes titles in addresses: ids hold no white space
             text, title = evidence.get("text"), evidence.get("title") or ""
             known = isinstance(text, str) and isinstance(title, str)
-            passage = {"id": content_id(title, text) if known else str(page), "text": text, "title": title}
+            doc_id = content_id(title, text) if known else page
             # The first output is the guess; the others are further right answers, with evidence of their own.
-            if number == 0 and passage["id"] not in gold:
-                passages.append({**passage, "page_id": str(page), "score": evidence.get("score")})
-            gold[passage["id"]] = 1
-            titles[passage["id"]] = title
-    entry = {"query_id": fields.get("id"), "question": fields.get("input"), "answers": answers}
-    entry |= {"gold": list(gold.items()), "titles": titles}
-    return {**entry, "ctxs": passages, "answer": answers[0] if answers else None}
+            if number == 0 and doc_id not in titles:
+                passage = {"id": doc_id, "text": text, "title": title, "page_id": page}
+                passages.append({**passage, "score": evidence.get("score")})
+            titles[doc_id] = title
+    return {
+        "query_id": fields.get("id"),
+        "question": fields.get("input"),
+        "answers": answers,
+        "gold": [(doc_id, 1) for doc_id in titles],
+        "titles": titles,
+        "ctxs": passages,
+        "answer": answers[0] if answers else None,
+    }
 
 
-def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
+def _held(fields: Fields) -> tuple[str, ...]:
     """Return the kinds in a file: guesses have texts or scores, evidence has neither."""
     # Both are one form: KILT's gold files name pages only, and systems write texts or scores.
     for output in fields["output"]:

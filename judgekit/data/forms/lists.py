@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from judgekit.data.records import kind_of
+from judgekit.data.forms.entry import Entry
+from judgekit.data.records import Fields, kind_of
 from judgekit.registry import DataForm
 
 
@@ -14,7 +14,7 @@ def _numbers(docs: object) -> bool:
     return isinstance(docs, dict) and not any(isinstance(value, dict | list | str) for value in docs.values())
 
 
-def _dict(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _dict(fields: Fields) -> Entry:
     """Return rows of query, doc and number of a dictionary ``{query: {doc: number}}``."""
     for query, docs in fields.items():
         if not isinstance(docs, dict):

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from judgekit.data.forms.entry import listed_in
 from judgekit.data.forms.tool import Tool, at
-from judgekit.data.records import as_number
+from judgekit.data.records import Fields, as_number
 
 
-def _each(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _each(fields: Fields) -> Iterator[Fields]:
     """Yield a record for each reply of a repeated request, and for each way to choose among given choices."""
     replies = listed_in(fields.get("filtered_resps")) or []
     asked = [at(fields, f"arguments.gen_args_{number}.arg_1") for number in range(len(replies))]
@@ -25,7 +25,7 @@ def _each(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(fields)
 
 
-def _chosen(fields: Mapping[str, Any], choices: Sequence[str], replies: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _chosen(fields: Fields, choices: Sequence[str], replies: Sequence[Any]) -> Iterator[Fields]:
     """Yield the likeliest choice by each of the harness' ways that its sample has a value of."""
     likely = [as_number(next(iter(listed_in(reply) or []), None)) for reply in replies]
     # The harness logs the text of the right choice or its number, from 0 on.

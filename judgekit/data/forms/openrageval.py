@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from judgekit.data.forms.entry import object_in
+from judgekit.data.forms.entry import Entry, object_in
 from judgekit.data.forms.tool import Tool, entry_by, sentences
+from judgekit.data.records import Fields
 
 _FIRST: Final = "run_1_"
 """Questions may be answered repeatedly; further repetitions stay as columns."""
@@ -60,7 +60,7 @@ _ROWS: Final = Tool(
 )
 
 
-def _answered(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _answered(fields: Fields) -> Entry:
     """Return the contents of an answer's rows; a failed one names no passages."""
     if fields.get("generated_answer") in _FAILED:
         return entry_by(_ROWS, {**fields, "generated_answer": None, "passage": [], "passage_id": []})

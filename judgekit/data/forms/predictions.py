@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.records import kind_of
+from judgekit.data.forms.entry import Entry
+from judgekit.data.records import Fields, kind_of
 from judgekit.registry import DataForm
 
 _ABOUT: Final = "mteb_model_meta"
 
 
-def _predictions(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _predictions(fields: Fields) -> Entry:
     ranked = [{"id": found["corpus_id"], "score": found["score"]} for found in fields["results"]]
     return {"query_id": fields["query_id"], "question": fields["query"], "ctxs": ranked}
 
 
-def _are_predictions(fields: Mapping[str, Any]) -> bool:
+def _are_predictions(fields: Fields) -> bool:
     results = fields.get("results")
     if not {"query_id", "query"} <= fields.keys() or not isinstance(results, list):
         return False
     return bool(results) and all(isinstance(found, dict) and "corpus_id" in found for found in results)
 
 
-def _mteb(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _mteb(fields: Fields) -> Entry:
     """Return the rows of a member of the file: facts about the model, or the runs of a subset by split."""
     rows: list[tuple[str, str, Any]] = []
     for subset, splits in fields.items():

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, REFERENCES
-from judgekit.data.forms.entry import is_scored, passage_of
+from judgekit.data.forms.entry import Entry, is_scored, passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
 from judgekit.data.forms.tool import Tool, either, entry_by, roles_of
+from judgekit.data.records import Fields
 from judgekit.data.tables import RATED
 from judgekit.registry import DataForm
 
@@ -49,7 +50,7 @@ _TABLE: Final = Tool(
 _RESULT: Final = Tool("retrieved", question=ASKED, id=IDENTIFIED, answer=SAID, reference=RIGHT, run="run")
 
 
-def _marks_rag(fields: Mapping[str, Any]) -> bool:
+def _marks_rag(fields: Fields) -> bool:
     # An answer beside a reference is the application's; a single answer is the reference.
     telling = _TELLING & {*fields}
     if telling == {"user_input"} and {*RATED} & {*fields}:
@@ -57,7 +58,7 @@ def _marks_rag(fields: Mapping[str, Any]) -> bool:
     return bool(telling) or bool({*REFERENCES} & {*fields} and {"response", "answer"} & {*fields})
 
 
-def _passages_in(fields: Mapping[str, Any]) -> str | None:
+def _passages_in(fields: Fields) -> str | None:
     """Return the name of a list of passages with texts; None if a result holds none."""
     for name in _RETRIEVED:
         items = fields.get(name)
@@ -77,22 +78,22 @@ def _are_passages(name: str, items: Iterable[Any]) -> bool:
     return not graded and isinstance(passage_of(first).get("text"), str)
 
 
-def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
+def _marks_retrieved(fields: Fields) -> bool:
     return not {*GRADES} & {*fields} and _passages_in(fields) is not None
 
 
-def _listed(fields: Mapping[str, Any]) -> str | None:
+def _listed(fields: Fields) -> str | None:
     """Return the name of the list of passages, which may be empty if nothing was found."""
     return _passages_in(fields) or next((name for name in _RETRIEVED if fields.get(name) == []), None)
 
 
-def _result(fields: Mapping[str, Any]) -> Tool:
+def _result(fields: Fields) -> Tool:
     """Return the places of a result's parts."""
     listed = _listed(fields)
     return replace(_RESULT, passages=listed or "")
 
 
-def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _retrieved(fields: Fields) -> Entry:
     if _listed(fields) is None:
         raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
     return entry_by(_result(fields), fields)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, Final
 
+from judgekit.data.forms.entry import Entry
 from judgekit.data.forms.tool import Tool, at
-from judgekit.data.records import as_number
+from judgekit.data.records import Fields, as_number
 from judgekit.registry import DataForm
 
 
-def _judged(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _judged(fields: Fields) -> Entry:
     grade = at(fields, "answer.score")
     if grade is None:
         reason = str(fields.get("exception") or "no score")[:80]
@@ -29,12 +31,12 @@ RAGELO: Final = DataForm(
 )
 
 
-def _by_agent(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _by_agent(fields: Fields) -> Iterator[Fields]:
     """Yield what each agent retrieved for a question, the best first, and answered."""
     docs, answers = fields.get("retrieved_docs") or {}, fields.get("answers") or {}
     if not isinstance(docs, dict) or not isinstance(answers, dict):
         raise ValueError("'retrieved_docs' and 'answers' must be objects")
-    scores: dict[str, dict[str, float]] = {agent: {} for agent in answers}
+    found: dict[str, list[tuple[float, Any]]] = {agent: [] for agent in answers}
     for name, doc in docs.items():
         retrieved_by = doc.get("retrieved_by") if isinstance(doc, dict) else None
         if not isinstance(retrieved_by, dict):
@@ -42,12 +44,12 @@ def _by_agent(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for agent, score in retrieved_by.items():
             if not math.isfinite(as_number(score)):
                 raise ValueError(f"document {name!r}, agent {agent!r}: the score must be a number, not {score!r:.60}")
-            scores.setdefault(agent, {})[name] = as_number(score)
-    for agent, found in scores.items():
+            found.setdefault(agent, []).append((as_number(score), doc))
+    for agent, scored in found.items():
         # Without scores all are 1, and the order of insertion counts.
-        ranked = [docs[name] for name in sorted(found, key=lambda name: -found[name])]
-        said = {"answer": answers[agent].get("text")} if isinstance(answers.get(agent), dict) else {}
-        yield {**fields, "agent": agent, "passages": ranked, **said}
+        scored.sort(key=itemgetter(0), reverse=True)
+        said = {"answers": answers[agent]} if agent in answers else {}
+        yield {**fields, "agent": agent, "passages": [doc for _, doc in scored], **said}
 
 
 EXPERIMENT: Final = Tool(
@@ -57,7 +59,7 @@ EXPERIMENT: Final = Tool(
     tells=("qid", "query", "retrieved_docs"),
     question="query",
     id="qid",
-    answer="answer",
+    answer="answers.text",
     passages="passages",
     passage_ids="passages[].did",
     run="agent",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from judgekit.data.forms.expected import is_result
 from judgekit.data.forms.tool import Tool
+from judgekit.data.records import Fields
 
 _NO_QUESTION: Final = (
     "a response of a search engine does not say what it was asked: put the responses of a run into a folder, a file for"
@@ -29,13 +29,13 @@ _OF_SEVERAL: Final = (
 )
 
 
-def _is_batch(fields: Mapping[str, Any]) -> bool:
+def _is_batch(fields: Fields) -> bool:
     """Return whether a record lists lists of ids, or is the first member of an object that does."""
     ids = fields.get("ids")
     return isinstance(ids, list) and len(ids) > 1 and all(isinstance(own, list) for own in ids)
 
 
-def _is_took(fields: Mapping[str, Any]) -> bool:
+def _is_took(fields: Fields) -> bool:
     """Return whether a record is the duration of a search, the first member of a saved response."""
     return [*fields] == ["took"]
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.forms.entry import IDS, listed_in, passage_of
+from judgekit.data.forms.entry import IDS, Entry, listed_in, passage_of
 from judgekit.data.forms.rag import ASKED, GRADED, IDENTIFIED, RIGHT
 from judgekit.data.forms.tool import Tool, at, either, paths_of
+from judgekit.data.records import Fields
 from judgekit.registry import DataForm
 
 _STORED: Final = (
@@ -22,12 +23,12 @@ _OWN: Final = (*IDS, "uuid", "chunk_id", "_additional.id")
 """Places of a result's own id."""
 
 
-def _stored(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _stored(result: Fields) -> list[Fields]:
     """Return what may be the stored document of a result."""
     return [held for place in _STORED if isinstance(held := at(result, place), Mapping)]
 
 
-def _results(value: Any) -> list[Mapping[str, Any]]:
+def _results(value: Any) -> list[Fields]:
     """Return a list of results."""
     results = [] if value is None else listed_in(value)
     if results and len(results) == 1 and isinstance(results[0], list):  # of one question, where it may ask several
@@ -104,7 +105,7 @@ _HITS: Final = _store(
 )
 
 
-def _response(read: Callable[[Mapping[str, Any]], dict[str, Any]], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _response(read: Callable[[Fields], Entry], fields: Fields) -> Entry:
     """Return the contents of a response; refuse one whose list some failure may have cut short."""
     for place in ("", "response.", "body."):
         failed = at(fields, f"{place}_shards.failed")
@@ -133,7 +134,7 @@ _SEARCH: Final = _store(
 )
 
 
-def _is_search(fields: Mapping[str, Any]) -> bool:
+def _is_search(fields: Fields) -> bool:
     """Return whether a record has a question, and a list of results with ids or texts, which are no judgments."""
     if {"question", "id"}.isdisjoint(paths_of(_SEARCH, fields)):
         return False

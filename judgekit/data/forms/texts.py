@@ -62,6 +62,6 @@ FOLDER: Final = DataForm(
     "texts",
     _texts,
     ("doc",),
-    narrows=lambda _: FOLDER.holds,
+    narrows=lambda _: ("doc",),
     marks=lambda beginning: beginning.path.is_dir() and bool(text_files(beginning.path)),
 )

@@ -13,7 +13,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.forms.entry import content_id, list_of, listed_in, object_in, passage_of, turns_in
+from judgekit.data.forms.entry import Entry, Passage, content_id, list_of, listed_in, object_in, passage_of, turns_in
+from judgekit.data.records import Fields
 from judgekit.registry import DataForm
 
 PLACES: Final = {
@@ -89,7 +90,7 @@ class Tool:
     failed: str = ""
     reads: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     rows: str = ""
-    each: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None = None
+    each: Callable[[Fields], Iterator[Fields]] | None = None
     refused: str = ""
     mark: str = ""
     together: Sequence[str] = ()
@@ -97,7 +98,7 @@ class Tool:
     options: Sequence[str] = ()
     example: str = ""
 
-    def form(self, marks: Callable[[Mapping[str, Any]], bool] | None = None) -> DataForm:
+    def form(self, marks: Callable[[Fields], bool] | None = None) -> DataForm:
         """Return the form of its exports; ``marks`` recognises them if ``tells`` does not."""
         lists = [path for part in _LISTS if part not in self.reads for path in either(getattr(self, part))]
         return DataForm(
@@ -138,7 +139,7 @@ def either(paths: str) -> list[str]:
     return [path.strip() + several + inner for path in place.split("|") if path]
 
 
-def at(fields: Mapping[str, Any], path: str) -> Any:
+def at(fields: Fields, path: str) -> Any:
     """Return the value at a path of a record, or None."""
     if path in fields:
         return fields[path]
@@ -178,7 +179,7 @@ def sentences(parts: Any) -> str | None:
     return None if parts is None else " ".join(map(str, parts))
 
 
-def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+def rows_at(fields: Fields, place: str) -> list[dict[str, Any]]:
     """Return the records at a place in an object, or []."""
     held = at(fields, place.removesuffix(".*"))
     if place.endswith(".*") and isinstance(held, Mapping):
@@ -188,13 +189,13 @@ def rows_at(fields: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     return held
 
 
-def _part(tool: Tool, fields: Mapping[str, Any], part: str, path: str) -> Any:
+def _part(tool: Tool, fields: Fields, part: str, path: str) -> Any:
     """Return what a record holds of a part at one of its paths, or None."""
     value = at(fields, path)
     return tool.reads[part](value) if part in tool.reads else value
 
 
-def _seen(tool: Tool, fields: Mapping[str, Any], part: str, path: str) -> Any:
+def _seen(tool: Tool, fields: Fields, part: str, path: str) -> Any:
     """Return the same; True if it cannot be read, which becomes an error with its line later."""
     try:
         return _part(tool, fields, part, path)
@@ -202,11 +203,11 @@ def _seen(tool: Tool, fields: Mapping[str, Any], part: str, path: str) -> Any:
         return True
 
 
-def _tells(tool: Tool, fields: Mapping[str, Any]) -> bool:
+def _tells(tool: Tool, fields: Fields) -> bool:
     return all(any(path in fields or at(fields, path) is not None for path in either(paths)) for paths in tool.tells)
 
 
-def paths_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
+def paths_of(tool: Tool, fields: Fields) -> dict[str, str]:
     """Return the first path of each part that a record holds."""
     found: dict[str, str] = {}
     for part in _ROLES:
@@ -219,7 +220,7 @@ def paths_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
+def entry_by(tool: Tool, fields: Fields) -> Entry:
     """Return the contents of a tool's record."""
     paths = paths_of(tool, fields)
     held = {part: _part(tool, fields, part, path) for part, path in paths.items()}
@@ -252,7 +253,7 @@ def entry_by(tool: Tool, fields: Mapping[str, Any]) -> dict[str, Any]:
         entry["answers"] = list_of(held["reference"], paths["reference"])
     if "run" in held:
         entry["run"] = str(held["run"])
-    ranked: dict[str, dict[str, Any]] = {}
+    ranked: dict[str, Passage] = {}
     # A vector store's score may be a distance, so the order of the list counts, by first occurrence.
     for passage in passages:
         own = passage.get("id")
@@ -270,7 +271,7 @@ def _id(value: Any) -> Any:
     return value
 
 
-def _with_ids(held: Mapping[str, Any], paths: Mapping[str, str], what: str, names: str) -> list[dict[str, Any]]:
+def _with_ids(held: Fields, paths: Mapping[str, str], what: str, names: str) -> list[Passage]:
     """Return passages with ids from a separate list."""
     passages = [passage_of(item) for item in list_of(held.get(what), paths.get(what))]
     ids = [_id(value) for value in list_of(held.get(names), paths.get(names))]
@@ -284,7 +285,7 @@ def _with_ids(held: Mapping[str, Any], paths: Mapping[str, str], what: str, name
     return [{**passage, "id": own} for passage, own in zip(passages, ids, strict=True)]
 
 
-def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
+def _kinds(tool: Tool, fields: Fields) -> tuple[str, ...]:
     """Return the kinds in a file, by the record that reveals its form."""
 
     def there(part: str) -> bool:
@@ -303,7 +304,7 @@ def _kinds(tool: Tool, fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
+def roles_of(tool: Tool, fields: Fields) -> dict[str, str]:
     """Return the role of each column of a record, "" for unused ones."""
     taken: dict[str, str] = {}
     for part, path in paths_of(tool, fields).items():
@@ -320,7 +321,7 @@ def roles_of(tool: Tool, fields: Mapping[str, Any]) -> dict[str, str]:
     return taken
 
 
-def _names(fields: Mapping[str, Any], patterns: str) -> Iterator[str]:
+def _names(fields: Fields, patterns: str) -> Iterator[str]:
     """Yield the names of columns, and of object members that match a pattern."""
     for name, value in fields.items():
         members = [f"{name}.{member}" for member in value] if isinstance(value, Mapping) else []

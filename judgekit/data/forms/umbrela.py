@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from judgekit.data.forms.entry import content_id, first_of, hashed
+from judgekit.data.forms.entry import Entry, content_id, first_of, hashed
+from judgekit.data.records import Fields
 from judgekit.registry import DataForm
 
 _REPLIES: Final = ("prediction", "predition")
@@ -23,7 +23,7 @@ def _says_0(reply: str) -> bool:
     return scores[0] == "0" if scores else _ALONE.search(reply) is not None
 
 
-def _judged(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _judged(fields: Fields) -> Entry:
     """Return the judgment of a passage, with the ids that judgekit makes of texts."""
     query, passage, grade = fields["query"], fields["passage"], fields["judgment"]
     if not isinstance(query, str) or not isinstance(passage, str):
