@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.answers.pairs import wins
-from judgekit.data.paired import holds_pairs
+from judgekit.answers.pairs import holds_pairs, wins
 from judgekit.data.tables import RATINGS, UNDECLARED, UP, NotedTable
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, OutcomeScale

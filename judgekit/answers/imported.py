@@ -12,15 +12,14 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
-from judgekit.answers.pairs import wins
+from judgekit.answers.pairs import holds_pairs, wins
 from judgekit.answers.quality import Answered, Occurrence
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import column_names, read_table
-from judgekit.data.paired import PAIRS, holds_pairs
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, NotedTable, Status, Table
+from judgekit.data.tables import ANSWERS, PAIRS, QUALITY, RATED, RATINGS, SAMPLES, UNDECLARED, NotedTable, Status, Table
 from judgekit.errors import DataError
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning

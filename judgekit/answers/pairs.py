@@ -8,16 +8,15 @@ score divided by its largest value.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 from judgekit.answers.encounters import Encounter, told_of
-from judgekit.data.paired import PAIRS
-from judgekit.data.tables import BY_AN_LLM, RATERS, RATINGS, NotedTable
-from judgekit.errors import DataError
+from judgekit.data.tables import BY_AN_LLM, PAIRED, PAIRS, RATERS, RATINGS, NotedTable
+from judgekit.errors import DataError, nearest
 
 WINS: Final = "wins"
 """The metric of answers compared in pairs."""
@@ -28,7 +27,35 @@ _FIRST: Final = frozenset({"a", "run_a", "model_a"})
 _SECOND: Final = frozenset({"b", "run_b", "model_b"})
 _TIE: Final = frozenset({"tie", "draw", "equal", "tie (bothbad)"})
 _KEPT: Final = ("depth", "model")
+_NAMES_OF_ARENAS: Final = {"query_id": "question_id", "run_a": "model_a", "run_b": "model_b"}
+_ARENA: Final = frozenset({"model_a", "model_b", "winner"})
 _Key = tuple[Hashable, ...]
+
+
+def holds_pairs(columns: Collection[str], path: str | Path | None = None) -> bool:
+    """Return whether a table's columns are those of answers compared in pairs, without values.
+
+    Raises:
+        DataError: it would be, but some columns have other names.
+    """
+    if "value" in columns:
+        return False
+    lacking = sorted(PAIRED.difference(columns))
+    others = [name for name in columns if name not in PAIRS.columns]
+    if len(lacking) == 1:
+        raise DataError(
+            f"holds answers compared two by two, but lacks column {lacking[0]!r} (it has: {', '.join(columns)})."
+            f"{nearest(lacking[0], others)}",
+            path,
+        )
+    if _ARENA.issubset(columns):
+        names = ", ".join(f"{name}={other}" for name, other in _NAMES_OF_ARENAS.items() if other in columns)
+        raise DataError(
+            "holds answers compared two by two under the names of chatbot arenas: say which column is which, as in"
+            f" csv({names}):FILE, or rename them",
+            path,
+        )
+    return not lacking
 
 
 def wins(table: pd.DataFrame, path: str | Path | None = None, cluster: str | None = None) -> NotedTable:

@@ -26,12 +26,11 @@ from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import PLACES, at
-from judgekit.data.paired import PAIRED
 from judgekit.data.proposed import places_in, proposed
 from judgekit.data.records import DataRecord, Fields, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
-from judgekit.data.tables import ANSWERS, RATED, RATERS
+from judgekit.data.tables import ANSWERS, PAIRED, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec

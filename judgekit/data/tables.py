@@ -403,6 +403,14 @@ ANSWERS: Final = Table(
     "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )
 """A table of an application's answers, likewise."""
+PAIRS: Final = Table(
+    "pairs",
+    {"query_id": "name", "run_a": "name", "run_b": "name", "winner": "str"},
+    {"depth": "int", "model": "str", "metric": "str", "judge": "str"},
+)
+"""Answers compared in pairs; ``judge`` names the comparing model, and is blank for people."""
+PAIRED: Final = frozenset({"run_a", "run_b", "winner"})
+"""The columns that distinguish such a table from ratings."""
 COMPARISON: Final = Table(
     "comparison",
     {
