@@ -24,7 +24,13 @@ _NAMES: Final = {
     "value": ("value", "score"),
 }
 """Names of each column, here and in other tools; the first existing one counts."""
-_UNNAMED: Final = replace(SCORES, columns={name: kind for name, kind in SCORES.columns.items() if name != "labeling"})
+_SAID_ELSEWHERE: Final = ("labeling", "run")
+"""Columns that a file may lack: the user names the labeling, the file's name the run."""
+_READ: Final = replace(
+    SCORES,
+    columns={name: kind for name, kind in SCORES.columns.items() if name not in _SAID_ELSEWHERE},
+    optional=dict.fromkeys(_SAID_ELSEWHERE, "name"),
+)
 _RANKED: Final = 6
 """Columns of scores that Auto-Judge writes as a TREC run, with the system instead of the document."""
 _RUN: Final = "runid"
@@ -68,16 +74,10 @@ def _with_header(source: str | Path | pd.DataFrame) -> pd.DataFrame:
             table["measure"] = table["measure"].map(lambda one: str(one) if callable(one) else one)
         return table
     spec, path = form_of(source)
-    columns = column_names(source, "a scores table (columns run, measure, query_id, value)")
-    kind = SCORES if "labeling" in columns else _UNNAMED
-    renamed = Spec(spec.name, (*spec.params, *_called(columns).items()))
-    named = kind if "run" in columns or "run" in _called(columns) else replace(kind, columns=_without_run(kind.columns))
-    table = read_table(named, f"{renamed}:{path}" if renamed.params else source)
+    called = _called(column_names(source, "a scores table (columns run, measure, query_id, value)"))
+    renamed = Spec(spec.name, (*spec.params, *called.items()))
+    table = read_table(_READ, f"{renamed}:{path}" if renamed.params else source)
     return table if "run" in table.columns else table.assign(run=stem(path))
-
-
-def _without_run(columns: dict[str, str]) -> dict[str, str]:
-    return {name: kind for name, kind in columns.items() if name != "run"}
 
 
 def _called(columns: set[str]) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _listed(path: str | Path) -> pd.DataFrame | None:
         frame["query_id"] = ALL
     if "run" not in frame.columns:
         frame["run"] = run
-    return _UNNAMED.check(frame[[*_UNNAMED.columns]], path, numbers)
+    return _READ.check(frame.drop(columns=["Q0", "rank"], errors="ignore"), path, numbers)
 
 
 def _cells(line: Line) -> list[str]:
