@@ -129,7 +129,7 @@ def own_documents(
     A document that is judged relevant, or has another text, merely shares the id.
     """
     # Numeric ids of a few hundred queries and documents coincide by chance, but seldom at the top.
-    first, least = {*run.own_first()}, max(2, _OWN * run.n_lists)
+    first, least = {*run.extent.own_first}, max(2, _OWN * run.extent.lists)
     if len(first) >= least and texts is not None:
         queries, docs = texts
         for doc in docs.get(sorted(first)):
@@ -141,7 +141,7 @@ def own_documents(
             first -= {*own["query_id"]}
     if len(first) >= least:
         yield (
-            f"run {run.name!r} begins with the query's own document for {len(first):,} of {run.n_queries:,}"
+            f"run {run.name!r} begins with the query's own document for {len(first):,} of {run.extent.queries:,}"
             " queries: leave it out (score --drop-self; drop_self = true in [data])"
         )
 
@@ -180,7 +180,7 @@ def disjoint(runs: Sequence[AnyRun]) -> Iterator[tuple[str, str, float]]:
         if len(some & others) >= max(1, FEW * len(some)):
             continue
         # All documents, even below the depth: the first few of two runs may have nothing in common.
-        fewer, more = sorted((_with_all_rows(first), _with_all_rows(second)), key=lambda run: run.n_docs_as_read)
+        fewer, more = sorted((_with_all_rows(first), _with_all_rows(second)), key=lambda run: run.extent.docs)
         sample = _sample(fewer)
         shared = _shared(more, sample)
         if len(sample) >= MANY and shared < FEW * len(sample):
@@ -194,7 +194,7 @@ def _with_all_rows(run: AnyRun) -> AnyRun:
 
 def _sample(run: AnyRun) -> pa.StringArray:
     """Return some of the distinct documents of a run, from evenly spread rows."""
-    rows = run.n_docs_as_read  # After this it is known how the file can be read: no part is seen twice below.
+    rows = run.extent.docs  # After this it is known how the file can be read: no part is seen twice below.
     places = np.linspace(0, max(rows - 1, 0), min(rows, _SAMPLED)).astype(int)
     begun = 0
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 from judgekit.data.columns import NOT_PLAIN, Pairs, numbers, run_lengths, strings
 from judgekit.data.fields import DECLARED, checked_rows
 from judgekit.data.folders import unpacked_size
-from judgekit.data.runs import Run, Ties, joined
+from judgekit.data.runs import Extent, Run, Ties, joined
 from judgekit.data.sources import by_columns, contents, located, stem
 from judgekit.data.trec import check_tags, read_run
 from judgekit.errors import DataError
@@ -40,33 +39,12 @@ class _Scattered(Exception):
     """The rows of a query do not stand together."""
 
 
-@dataclass
-class _Seen:
-    """What is kept of all parts of a run.
+class _Known(NamedTuple):
+    """What is kept of all parts of a run."""
 
-    Attributes:
-        lowest: the first queries by id.
-        queries: how many there are.
-        lists: queries with at least one document.
-        docs: rows as they were read, before lists were cut.
-        own_first: queries whose list begins with the query itself.
-    """
-
+    extent: Extent
     lowest: Run
-    queries: int = 0
-    lists: int = 0
-    docs: int = 0
-    own_first: list[str] = field(default_factory=list)
-
-    def add(self, part: Run) -> None:
-        """Keep what there is to know of a further part."""
-        self.queries += part.n_queries
-        self.lists += part.n_lists
-        self.docs += part.n_docs_as_read
-        self.own_first += part.own_first()
-        # As rows of their own: a run's first queries hold all of its documents.
-        rows = joined([self.lowest.rows(), part.lowest(_FIRST).rows()])
-        self.lowest = Run.of(part.name, rows, ties=part.ties).lowest(_FIRST)
+    """The first queries by id."""
 
 
 class DiskRun:
@@ -90,7 +68,7 @@ class DiskRun:
         self.name, self.ties = name or stem(self._place.path), ties
         self.note = ""
         self._changes: tuple[Callable[[Run], Run], ...] = ()
-        self._known: _Seen | None = None
+        self._known: _Known | None = None
 
     def of_parts(self, make: Callable[[Run], T]) -> list[T]:
         """Return what a function makes of each part, in the order of the file; it may be called again for a part."""
@@ -114,15 +92,19 @@ class DiskRun:
 
     def _made(self, parts: Iterable[Run], make: Callable[[Run], T]) -> list[T]:
         made = []
-        seen = _Seen(self._of_rows(Pairs(run_lengths(), strings([]), np.empty(0))))
+        extent = Extent()
+        lowest = self._of_rows(Pairs(run_lengths(), strings([]), np.empty(0)))
         for part in parts:
             for change in self._changes:
                 part = change(part)
             made.append(make(part))
-            seen.add(part)
-        if not seen.queries:
+            extent = extent.with_part(part.extent)
+            # As rows of their own: a run's first queries hold all of its documents.
+            rows = joined([lowest.rows(), part.lowest(_FIRST).rows()])
+            lowest = self._of_rows(rows).lowest(_FIRST)
+        if not extent.queries:
             raise DataError(f"is empty; expected {DECLARED['run'].expected}", self._place.path)
-        self._known = seen
+        self._known = _Known(extent, lowest)
         return made
 
     def _by_column(self, read: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[Run]:
@@ -161,42 +143,27 @@ class DiskRun:
         """Return some rows as a run."""
         return Run.of(self.name, rows, ties=self.ties)
 
-    @property
-    def _all(self) -> _Seen:
+    def _all(self) -> _Known:
         if self._known is None:
             self.of_parts(len)
         assert self._known is not None
         return self._known
 
     @property
-    def n_queries(self) -> int:
-        """How many queries there are."""
-        return self._all.queries
-
-    @property
-    def n_lists(self) -> int:
-        """How many queries have at least one document."""
-        return self._all.lists
-
-    @property
-    def n_docs_as_read(self) -> int:
-        """How many rows were read, before lists were cut."""
-        return self._all.docs
-
-    def own_first(self) -> list[str]:
-        """Return the ids of the queries whose list begins with the query itself."""
-        return self._all.own_first
+    def extent(self) -> Extent:
+        """What there is of the run."""
+        return self._all().extent
 
     def lowest(self, count: int) -> Run:
         """Return the run with its first queries by id, at most eight."""
-        lowest = self._all.lowest
+        lowest = self._all().lowest
         return lowest.only(lowest.query_ids[:count])
 
     def only(self, query_ids: Iterable[str]) -> Run:
         """Return the run with the given queries only, which should be few."""
-        wanted, lowest = {*query_ids}, self._all.lowest
+        wanted, (extent, lowest) = {*query_ids}, self._all()
         # All queries up to the last of the lowest ones are among these.
-        if self.n_queries == len(lowest.query_ids) or max(wanted, default="") <= lowest.query_ids[-1]:
+        if extent.queries == len(lowest.query_ids) or max(wanted, default="") <= lowest.query_ids[-1]:
             return lowest.only(wanted)
         return self._of_rows(joined(self.of_parts(lambda part: part.only(wanted).rows())))
 

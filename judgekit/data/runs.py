@@ -113,6 +113,23 @@ def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Mov
     return Moves(np.arange(len(every)), every)
 
 
+class Extent(NamedTuple):
+    """What there is of a run, in numbers."""
+
+    queries: int = 0
+    lists: int = 0
+    """Queries with at least one document."""
+    docs: int = 0
+    """Rows as they were read, before lists were cut."""
+    own_first: Sequence[str] = ()
+    """The queries whose list begins with the query itself."""
+
+    def with_part(self, part: Extent) -> Extent:
+        """Return the same with another part of the run, which has other queries."""
+        own_first = [*self.own_first, *part.own_first]
+        return Extent(self.queries + part.queries, self.lists + part.lists, self.docs + part.docs, own_first)
+
+
 class Run:
     """One retriever's ranked lists.
 
@@ -248,20 +265,12 @@ class Run:
     def _query_index(self) -> dict[str, int]:
         return {q: i for i, q in enumerate(self.query_ids)}
 
-    @property
-    def n_queries(self) -> int:
-        """How many queries there are."""
-        return len(self.query_ids)
-
-    @property
-    def n_lists(self) -> int:
-        """How many queries have at least one document."""
-        return int(np.count_nonzero(self.counts))
-
-    @property
-    def n_docs_as_read(self) -> int:
-        """How many rows were read, before lists were cut."""
-        return len(self.docs_as_read)
+    @cached_property
+    def extent(self) -> Extent:
+        """What there is of the run."""
+        lists = np.flatnonzero(self.counts)
+        own = self.query_ids[lists[self._own(self.starts[lists], lists)]]
+        return Extent(len(self.query_ids), len(lists), len(self.docs_as_read), own.tolist())
 
     def of_parts(self, make: Callable[[Run], T]) -> list[T]:
         """Return what a function makes of each part: of a run in memory, of itself (`judgekit.data.parts.DiskRun`)."""
@@ -301,12 +310,6 @@ class Run:
         others = np.flatnonzero(~self._own(rows, queries))
         counts = np.bincount(queries[others], minlength=len(self.query_ids))
         return self._of_rows(rows[others], counts, self.query_ids)
-
-    def own_first(self) -> list[str]:
-        """Return the ids of the queries whose list begins with the query itself."""
-        lists = np.flatnonzero(self.counts)
-        own: list[str] = self.query_ids[lists[self._own(self.starts[lists], lists)]].tolist()
-        return own
 
     def _own(self, rows: Ints, queries: Ints) -> npt.NDArray[np.bool_]:
         """Return whether each row's doc has the id of its query, given by position."""

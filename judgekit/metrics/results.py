@@ -189,7 +189,7 @@ class Evaluation(NotebookRepr):
         retrieved = join.retrieved > 0
         # Queries that a labeling does not list are not scored, and count in none of these.
         low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
-        of_runs = np.array([run.n_queries for run in join.runs])
+        of_runs = np.array([run.extent.queries for run in join.runs])
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),

@@ -304,9 +304,9 @@ def test_what_is_seen_of_a_run_in_passing_is_what_it_has(files: dict[str, Path])
         whole = read_run(files["a"])
         whole = whole.without_own() if drop_self else whole
         assert isinstance(run, DiskRun)
-        assert (run.n_queries, run.n_lists) == (len(whole.query_ids), int((whole.counts > 0).sum()))
-        assert sorted(run.own_first()) == sorted(whole.own_first())
-        assert bool(whole.own_first()) is not drop_self
+        assert run.extent[:2] == (len(whole.query_ids), int((whole.counts > 0).sum()))
+        assert sorted(run.extent.own_first) == sorted(whole.extent.own_first)
+        assert bool(whole.extent.own_first) is not drop_self
         for wanted in (whole.query_ids[:3], ["q0", "nowhere"], whole.query_ids[-2:], whole.query_ids, []):
             assert run.only(wanted).frame().to_csv() == whole.only(wanted).frame().to_csv()
         assert run.lowest(5).frame().to_csv() == whole.lowest(5).frame().to_csv()

@@ -69,13 +69,13 @@ def test_documents_that_are_the_query_itself_are_left_out_and_their_queries_stay
     assert left.query_ids.tolist() == run.query_ids.tolist()
     for query in run.query_ids:
         assert left.top(query) == [doc for doc in run.top(query) if doc != query]
-        assert (query in run.own_first()) == (run.top(query)[:1] == [query])
+        assert (query in run.extent.own_first) == (run.top(query)[:1] == [query])
     assert len(left.frame()) == len(left) == sum(q != d for q, d in pairs)
     assert left.with_ties(Ties.DOC_ASC).query_ids.tolist() == run.query_ids.tolist()
     assert {q: left.with_ties(Ties.DOC_ASC).top(q) for q in run.query_ids} == {
         q: [doc for doc in run.with_ties(Ties.DOC_ASC).top(q) if doc != q] for q in run.query_ids
     }
-    assert left.without_own().own_first() == []
+    assert left.without_own().extent.own_first == []
 
 
 @pytest.mark.parametrize("lengths", [[40, 40, 40], [50, 41, 0, 3], [300, *([1] * 200)]])
