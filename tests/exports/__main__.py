@@ -1,15 +1,17 @@
-"""Has real tools write their exports again: ``python -m tests.exports [--newest] [TOOL ...]`` (``make exports``).
+"""Has real tools write their exports again: ``python -m tests.exports [OPTION ...] [TOOL ...]`` (``make exports``).
 
 Each script beside this file names its tool's release as inline script metadata. It is run in an environment of its own
 below ``build/exports``, against a stand-in for an LLM on 127.0.0.1, in an empty folder; what it leaves there is put in
 normal form and takes the place of ``tests/exports/TOOL-VERSION``. What changed is shown; any change is exit status 1.
-With ``--newest`` the newest release is installed, and nothing in the tree is replaced.
+With ``--newest`` the newest release is installed, and nothing in the tree is replaced. With ``--forget`` each
+environment is removed after its use: all together take more than ten gigabytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import json
 import os
 import re
 import shutil
@@ -85,6 +87,16 @@ def environment(script: Path, *, newest: bool) -> Path:
     return place / "bin" / "python"
 
 
+def installed(script: Path, python: Path) -> str:
+    """Return the release of its tool that a script's environment has."""
+    tool = metadata(script)["dependencies"][0].split("==")[0]
+    if metadata(script)["installer"] == "npm":
+        package = python.parent.parent / "node_modules" / tool / "package.json"
+        return str(json.loads(package.read_text(encoding="utf-8"))["version"])
+    asked = [str(python), "-c", f"from importlib.metadata import version; print(version({tool!r}))"]
+    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def written(script: Path, python: Path, endpoint: str, folder: Path) -> None:
     """Run a script in an empty folder and put what it leaves in normal form."""
     variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -111,6 +123,7 @@ def main() -> int:
     """Make exports, say what changed, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.exports")
     parser.add_argument("--newest", action="store_true", help="install the newest release, and replace nothing")
+    parser.add_argument("--forget", action="store_true", help="remove each environment after its use")
     parser.add_argument("tools", nargs="*", help="all by default")
     asked = parser.parse_args()
     status = 0
@@ -120,15 +133,21 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as made:
                 folder = Path(made) / "out"
                 folder.mkdir()
+                python = None
                 try:
-                    written(script, environment(script, newest=asked.newest), endpoint, folder)
+                    python = environment(script, newest=asked.newest)
+                    written(script, python, endpoint, folder)
+                    release = installed(script, python)
                 except subprocess.CalledProcessError as error:
-                    print(f"{name}: {error}")
+                    print(f"{name}: {error}", flush=True)
                     status = 1
                     continue
+                finally:
+                    if asked.forget and python:
+                        shutil.rmtree(python.parent.parent)
                 kept = HERE / f"{name}-{version_of(script)}"
                 changed = differences(kept, folder)
-                print(f"{name}: {', '.join(changed) or 'as before'}", flush=True)
+                print(f"{name} {release}: {', '.join(changed) or 'as before'}", flush=True)
                 status |= bool(changed)
                 if changed and not asked.newest:
                     shutil.rmtree(kept, ignore_errors=True)
