@@ -25,7 +25,7 @@ from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import kind_of, parquet_file
 from judgekit.data.sources import opened
 from judgekit.data.streams import head, lines, open_atomic, parquet_parts, read_bytes
-from judgekit.data.tables import ANSWERS, RATED, SCHEMA_VERSION, Table
+from judgekit.data.tables import ANSWERS, RATED, SCHEMA_VERSION, Table, text_cell
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import form_of
 
@@ -251,6 +251,10 @@ def _nested_answers(source: str | Path) -> pd.DataFrame | None:
         # A missing answer is failed, never a text such as None.
         if answer is None:
             answer = ""
-        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
+        row = {**record.fields, "query_id": origin.get(record, "id"), "answer": answer}
+        for name in ("answer", "run", *RATED):
+            if isinstance(row.get(name), str):
+                origin.checked(record, name, text_cell, row[name])
+        rows.append(row)
     further = [name for name in ("run", *RATED) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=["query_id", "answer", *further])

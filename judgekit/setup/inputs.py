@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,13 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
-from judgekit.data.forms.delimited import TSV, PlainQuotes
+from judgekit.data.forms.delimited import TREC, TSV, PlainQuotes
 from judgekit.data.forms.files import FILES
 from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise, records_of
+from judgekit.data.scores import as_scores
 from judgekit.data.sources import stem
-from judgekit.data.streams import Beginning
+from judgekit.data.streams import Beginning, head
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.setup.columns import columns_of
@@ -178,6 +180,8 @@ class Input:
         may_be_traces = self.kinds == ["answer"] and "input" in fields  # Langfuse names both so
         if (may_be_traces or (not self.kinds and fields)) and _holds_traces(self.path):
             self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
+        elif (not self.kinds or self.content.form is TREC) and _holds_scores(self.path):
+            self.kinds, self.why = [], "scores by query, which `judgekit compare --scores NAME=FILE` takes"
         elif self.path.suffix in _PAGES:
             self.why, self.unfit = f"not used: {_NO_TEXT}", True
         elif self.path.suffix in _YAML and not self.kinds:
@@ -253,6 +257,20 @@ def _holds_traces(path: Path) -> bool:
     except (DataError, TypeError, ValueError, KeyError, AttributeError):
         return False
     return True
+
+
+def _holds_scores(path: Path) -> bool:
+    """Return whether a file holds scores by query; lines without a header only count if one is of a mean (``all``)."""
+    try:
+        if _MEASURE_OR_MEAN.search(head(path)) is None:
+            return False
+        as_scores(path, "scores")
+    except (DataError, UsageError, OSError):
+        return False
+    return True
+
+
+_MEASURE_OR_MEAN: Final = re.compile(rb"\b(?:measure|metric|all)\b")
 
 
 class Place(NamedTuple):

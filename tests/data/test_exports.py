@@ -473,6 +473,7 @@ def test_choices_of_lm_eval_are_answered_in_either_way_that_the_harness_chooses(
         ({"filtered_resps": [None, 1.0], "arguments": choices_of("Ann", "Bob")}, "a log-probability for each choice"),
         ({"filtered_resps": [["-1", "True"]], "arguments": choices_of("Ann")}, "must hold one text"),
         ({"arguments": choices_of("Ann", "Ann")}, "must hold one text"),
+        ({"arguments": choices_of("Ann", " "), "acc_norm": 0.0}, "must hold one text"),
         ({"arguments": None}, "must hold one text"),
     ],
 )
@@ -1217,10 +1218,12 @@ def test_a_folder_of_responses_is_a_run_by_the_names_of_its_files(indent, tmp_pa
         read_run(f"files:{folder}")
 
 
-@pytest.mark.parametrize("spelled", ["", "rag(run=model):"])
-def test_half_a_character_in_the_name_of_a_run_is_refused_with_its_line(spelled, tmp_path):
+@pytest.mark.parametrize(
+    ("spelled", "name"), [("", "run"), ("rag(run=model):", "model"), ("", "answer"), ("", "rating")]
+)
+def test_half_a_character_in_an_answer_or_its_run_is_refused_with_its_line(spelled, name, tmp_path):
     path = tmp_path / "app.jsonl"
     row = {"question": "Who?", "contexts": ["by Ann"], "answer": "Ann", "ground_truth": "Ann"}
-    path.write_text(json.dumps({**row, "model" if spelled else "run": "\ud800"}) + "\n")
-    with pytest.raises(DataError, match=r"line 1: 'run' holds .* half of a surrogate pair"):
+    path.write_text(json.dumps({**row, name: "\ud800"}) + "\n")
+    with pytest.raises(DataError, match=r"line 1: '\w+' holds .* half of a surrogate pair"):
         read_table(ANSWERS, f"{spelled}{path}")

@@ -252,6 +252,19 @@ def test_results_with_ids_alone_get_the_ids_of_their_questions(data, judgekit):
     assert {*load(data / "experiment.toml").runs} == {"good", "poor", "app", "predicted"}
 
 
+@pytest.mark.parametrize("name", ["autojudge-1.1.0/board.*", "autojudge-1.1.0/*.eval", "pyterrier-1.0/perquery.csv"])
+def test_scores_of_other_tools_are_neither_judgments_nor_runs(name, data, judgekit):
+    exports = list((Path(__file__).parent.parent / "exports").glob(name))
+    for path in exports:
+        shutil.copy(path, data)
+    said = judgekit("init", ".", code=0)
+    for path in exports:
+        assert f"{path.name} " in said.out
+    assert said.out.count("scores by query, which `judgekit compare --scores NAME=FILE` takes") == len(exports) > 0
+    assert not said.err
+    assert {*load(data / "experiment.toml").runs} == {*RUNS}
+
+
 def test_repetitions_in_rows_of_passages_are_written_as_runs(data, judgekit):
     """open-rag-eval's connectors write a row for each passage; each repetition becomes a file of its own."""
     for path in data.iterdir():

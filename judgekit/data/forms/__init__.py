@@ -40,7 +40,7 @@ from judgekit.data.forms.repeated import in_order_of, one_of_several, together
 from judgekit.data.forms.tool import PLACES, at, rows_at
 from judgekit.data.records import DataRecord, Fields, kind_of
 from judgekit.data.streams import Beginning, head, note_read, parquet_parts
-from judgekit.data.tables import RATED, text_cell
+from judgekit.data.tables import RATED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
@@ -341,8 +341,6 @@ def _unfolded(
         if said == "ids":
             entry["ctxs"] = [{"id": passage.get("text")} for passage in entry.get("ctxs", ())]
         run = run_of(entry, record, options)
-        if isinstance(run, str):
-            entries.checked(record, "run", text_cell, run)
         named = {} if run is None else {"run": run}
         query_id, again = asked.named(record, entry, None if run is None else str(run))
         if kind in ("query", "qrels") and again:  # another run's list for the same question

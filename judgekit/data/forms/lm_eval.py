@@ -15,7 +15,7 @@ def _each(fields: Fields) -> Iterator[Fields]:
     """Yield a record for each reply of a repeated request, and for each way to choose among given choices."""
     replies = listed_in(fields.get("filtered_resps")) or []
     asked = [at(fields, f"arguments.gen_args_{number}.arg_1") for number in range(len(replies))]
-    choices = list(dict.fromkeys(text.strip() for text in asked if isinstance(text, str)))
+    choices = list(dict.fromkeys(text.strip() for text in asked if isinstance(text, str) and text.strip()))
     if 1 < len(choices) == len(replies):
         yield from _chosen(fields, choices, replies)
     elif len(replies) == 1 and isinstance(replies[0], list) and isinstance(asked[0], Mapping):
