@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from judgekit.data.columns import Floats, strings, take
+from judgekit.data.columns import Floats, strings
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import STATUSES, Labeling
 from judgekit.data.questions import normalised
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 FEW: Final = 0.05
 """With fewer judged queries than this share, imported labels may belong to another collection; with fewer shared
 documents, runs are over different cuts of one."""
-_LOOKED_AT: Final = 8
-_SAMPLED: Final = 1000
 _AT_ONCE: Final = 1 << 16
 """Ids that are objects at once."""
 _ROWS: Final = 5000
@@ -169,53 +166,6 @@ def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
         same = len(first) == len(second) and np.array_equal(first.query_ids, second.query_ids)
         if same and all(first.top(query_id) == second.top(query_id) for query_id in first.query_ids):
             yield first.name, second.name
-
-
-def disjoint(runs: Sequence[AnyRun]) -> Iterator[tuple[str, str, float]]:
-    """Yield the pairs of runs that share few documents, as over two cuts of a collection, and the share."""
-    queries = runs[0].lowest(_LOOKED_AT).query_ids
-    pairs = [{*run.only(queries).ranked_keys.tolist()} for run in runs]
-    for (first, some), (second, others) in combinations(zip(runs, pairs, strict=True), 2):
-        # Runs that share documents on the same queries share them overall, which takes far longer to check.
-        if len(some & others) >= max(1, FEW * len(some)):
-            continue
-        # All documents, even below the depth: the first few of two runs may have nothing in common.
-        fewer, more = sorted((_with_all_rows(first), _with_all_rows(second)), key=lambda run: run.extent.docs)
-        sample = _sample(fewer)
-        shared = _shared(more, sample)
-        if len(sample) >= MANY and shared < FEW * len(sample):
-            yield first.name, second.name, shared / len(sample)
-
-
-def _with_all_rows(run: AnyRun) -> AnyRun:
-    """Return the run itself, or that which it was cut from while it was read."""
-    return run.uncut or run if isinstance(run, Run) else run
-
-
-def _sample(run: AnyRun) -> pa.StringArray:
-    """Return some of the distinct documents of a run, from evenly spread rows."""
-    rows = run.extent.docs  # After this it is known how the file can be read: no part is seen twice below.
-    places = np.linspace(0, max(rows - 1, 0), min(rows, _SAMPLED)).astype(int)
-    begun = 0
-
-    def chosen(part: Run) -> pa.StringArray:
-        nonlocal begun
-        docs = part.docs_as_read
-        within = places[(places >= begun) & (places < begun + len(docs))] - begun
-        begun += len(docs)
-        return take(docs, within)
-
-    return pc.unique(pa.concat_arrays(run.of_parts(chosen)))
-
-
-def _shared(run: AnyRun, sample: pa.StringArray) -> int:
-    """Return how many documents of a sample a run has."""
-
-    def there(part: Run) -> pa.StringArray:
-        docs = part.docs_as_read
-        return pc.unique(docs.filter(pc.is_in(docs, value_set=sample)))
-
-    return len(pc.unique(pa.concat_arrays(run.of_parts(there))))
 
 
 def judges_nothing(labeling: Labeling) -> bool:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
-from judgekit.data.checks import disjoint
 from judgekit.data.columns import keep_freed_memory
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Ties
 from judgekit.errors import UsageError, nearest
+from judgekit.metrics.cuts import disjoint
 from judgekit.metrics.evidence import by_evidence
 from judgekit.metrics.hits import Drop, LabelledHits
 from judgekit.metrics.join import Bools, Floats, Join

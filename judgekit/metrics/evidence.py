@@ -18,11 +18,12 @@ import numpy as np
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Scale
 from judgekit.data.runs import Run
+from judgekit.metrics.cuts import cut_differently
 from judgekit.metrics.formulas import gains_of
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints
 from judgekit.metrics.measures import Measure
-from judgekit.metrics.overlapping import cut_differently, sharing, spans_of
+from judgekit.metrics.overlapping import sharing, spans_of
 from judgekit.spec import Spec
 
 _FIRST: Final = ("RR", "Success")

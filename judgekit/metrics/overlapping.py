@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from judgekit.data.checks import disjoint
 from judgekit.data.columns import Ints
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
-from judgekit.data.runs import Run
 from judgekit.data.spans import evidence_of
 
 
@@ -27,21 +23,6 @@ class Spans(NamedTuple):
     """Its first character on the page, from 0."""
     end: Ints
     """The position after its last character."""
-
-
-def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
-    """Return whether runs share few documents, but retrieved the same stretches of pages."""
-    ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
-    for *names, _ in disjoint(runs):
-        spans: list[tuple[str, int, int, str]] = []
-        for name in names:
-            for doc in docs.get(ids[name]):
-                if doc.page_id is not None and doc.start is not None and doc.end is not None:
-                    spans.append((doc.page_id, doc.start, doc.end, name))
-        for (page, _, end, name), (next_page, start, _, other) in pairwise(sorted(spans)):
-            if page == next_page and start < end and name != other:
-                return True
-    return False
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:

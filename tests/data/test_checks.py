@@ -7,7 +7,6 @@ from judgekit.data.checks import (
     MANY,
     check_runs,
     contradictions,
-    disjoint,
     judges_nothing,
     own_documents,
     remarks,
@@ -18,6 +17,7 @@ from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
 from judgekit.errors import DataError
+from judgekit.metrics.cuts import disjoint
 
 QUERIES = {q: Query(q, "x") for q in ("q1", "q2", "q3")}
 DOCS = MemoryDocs(Doc(d, "x") for d in ("d1", "d2", "d3"))

@@ -13,7 +13,6 @@ import pytest
 import judgekit as jk
 from judgekit.collection import Collection
 from judgekit.data import parts
-from judgekit.data.checks import disjoint
 from judgekit.data.columns import text_batches
 from judgekit.data.frames import as_runs, noted_lists, noted_runs
 from judgekit.data.labelings import Labeling, Scale
@@ -24,6 +23,7 @@ from judgekit.data.sources import PairColumns
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError
 from judgekit.metrics import Evaluation, evaluate
+from judgekit.metrics.cuts import disjoint
 from tests.metrics.material import EVERY
 
 Row = tuple[str, str, float]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import judgekit as jk
-from judgekit.data.checks import disjoint
 from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.runs import Run
-from judgekit.metrics.overlapping import Spans, cut_differently, sharing, spans_of
+from judgekit.metrics.cuts import cut_differently, disjoint
+from judgekit.metrics.overlapping import Spans, sharing, spans_of
 
 
 def run_over(name: str, ids: list[str]) -> Run:
