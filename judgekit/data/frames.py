@@ -283,15 +283,15 @@ def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, s
 
 
 def _by_query(source: Mapping[Any, Any]) -> bool:
-    """Return whether a dictionary holds numbers by query and doc; one of names to runs does not."""
+    """Return whether a dictionary holds numbers by query and doc, or ids by query; one of names to runs does not."""
     for docs in source.values():
         if isinstance(docs, set | frozenset):
             return True
-        # A query without results does not tell; the next one does.
-        if not isinstance(docs, Mapping):
+        if not isinstance(docs, Mapping | list):
             return False
-        for number in docs.values():
-            return isinstance(number, Real)
+        # A query without results does not tell; the next one does.
+        for told in docs if isinstance(docs, list) else docs.values():
+            return isinstance(told, str if isinstance(docs, list) else Real)
     return False
 
 
@@ -323,6 +323,18 @@ def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[S
     return origin, records
 
 
+def _numbered(docs: Any, kind: str) -> Iterable[tuple[Any, Any]] | None:
+    """Return the documents of a query with their numbers; None if they are of another kind."""
+    if isinstance(docs, Mapping):
+        return docs.items()
+    # sentence-transformers has the relevant documents of a query as a set, LlamaIndex as a list.
+    if kind == "qrels" and isinstance(docs, set | frozenset | list):
+        return [(doc, 1) for doc in (docs if isinstance(docs, list) else sorted(docs))]
+    if not isinstance(docs, list):
+        return None
+    return zip(docs, range(len(docs), 0, -1), strict=True)  # ranked, the best first
+
+
 def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, rows, or results."""
     source = as_pandas(source)
@@ -332,12 +344,10 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     if isinstance(source, Mapping):
         rows: list[tuple[Any, Any, Any]] = []
         for query_id, docs in source.items():
-            # sentence-transformers has the relevant documents of a query as a set.
-            if kind == "qrels" and isinstance(docs, set | frozenset):
-                docs = dict.fromkeys(sorted(docs), 1)
-            if not isinstance(docs, Mapping):
+            pairs = _numbered(docs, kind)
+            if pairs is None:
                 raise _unknown(expected, source)
-            rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
+            rows += ((query_id, doc_id, number) for doc_id, number in pairs)
         frame = pd.DataFrame(rows, columns=own, dtype=object)
     elif isinstance(source, pd.DataFrame) and {*origin.names["doc"]} & {*source.columns, *source.index.names}:
         pair = {*origin.names["query"], *origin.names["doc"]}

@@ -294,6 +294,26 @@ def test_relevant_documents_may_be_a_set_for_each_query() -> None:
         as_runs(relevant)
 
 
+def test_lists_of_ids_by_query_are_relevant_documents_or_a_ranked_run() -> None:
+    """As LlamaIndex holds the one, and loops over retrievers leave the other; the argument says which."""
+    ids: dict[str, list[str]] = {"3": [], "1": ["d9", "d1"], "2": ["d1"]}
+    for given in (ids, {"gold": ids}):
+        [labeling] = as_labelings(given)
+        rows = [*labeling.table[["query_id", "doc_id", "relevance"]].itertuples(index=False, name=None)]
+        assert sorted(rows) == [("1", "d1", 1), ("1", "d9", 1), ("2", "d1", 1)]
+        [run] = as_runs(given)
+        assert [run.top("1"), run.top("2")] == [["d9", "d1"], ["d1"]]
+        assert run.name == ("run" if given is ids else "gold")
+    for twice in ({"1": ["d1", "d1"]}, {"a": {"1": ["d1", "d1"]}}):
+        with pytest.raises(DataError, match="'d1'"):
+            as_runs(twice)
+        with pytest.raises(DataError, match="'d1'"):
+            as_labelings(twice)
+    for bad in ({"1": ["d1", 2]}, {"1": ["d1", None]}, {"1": ["d1"], "2": "d1"}, {"1": ["d1"], "2": 3}):
+        with pytest.raises((DataError, UsageError)):
+            as_runs(bad)
+
+
 def test_ids_may_be_the_index_of_a_table_of_pairs() -> None:
     """As a groupby of pandas leaves them."""
     frame = table(BM25, "score")

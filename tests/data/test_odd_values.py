@@ -45,6 +45,24 @@ FURTHER = {
     "promptfoo": {"namedScores": {"a": 1}, "response": {"output": "Ann", "metadata": {"context": ["by Ann"]}}},
     "llamaindex": {"metric_dict": {"mrr": {"score": 1.0}}},
     "dpr": {"answer": "Ann", "id": "q1"},
+    "inspect_ai": {
+        "samples": [
+            {
+                "id": 1,
+                "epoch": 1,
+                "input": [{"role": "user", "content": [{"type": "text", "text": "Who?"}]}],
+                "target": ["Ann"],
+                "output": {"completion": "Ann"},
+                "metadata": {"contexts": ["by Ann"]},
+            }
+        ]
+    },
+    "lm_eval": {
+        "arguments": {f"gen_args_{n}": {"arg_0": "Who?", "arg_1": text} for n, text in enumerate((" Ann", " Bob"))},
+        "filtered_resps": [["-1.5", "True"], [-2.0, False]],
+        "acc": 1.0,
+    },
+    "elasticsearch": {"timed_out": False, "_shards": {"failed": 0}},
 }
 
 
