@@ -104,6 +104,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "groups.jsonl": '{"qid": "q1", "query": "who?", "retrieval_gt": [["d1", "d2"]], "generation_gt": ["Ann"]}\n',
         "rank_eval.json": '{"details": {"q1": {"metric_score": 1, "unrated_docs": [], "hits": [{"hit": {"_id": "d1"}}]}}}',
         "halls.json": '{"queries": {"q1": {"qid": "q1", "query": "who?", "retrieved_docs": {"d1": {"did": "d1", "text": "Ann", "retrieved_by": {"a": 2}}}}}}',
+        "asked.json": '{"q1": "who?"}',
         "dataset.json": '{"queries": {"q1": "who?"}, "corpus": {"d1": "Ann"}, "relevant_docs": {"q1": ["d1"]}}',
         "umbrela.jsonl": '{"query": "who?", "passage": "Ann", "prediction": "O: 3", "judgment": 3}\n',
         "topics.tsv": "q1\twho?\nq2\twhat?\n",

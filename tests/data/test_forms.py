@@ -1024,3 +1024,30 @@ def test_two_runs_in_one_file_of_trec_are_not_mixed(tmp_path):
     assert len(read_run(put(tmp_path, sources.encode(), "sources.trec"))) == 8
     # Columns of other tables are no tags.
     assert len(read_run(put(tmp_path, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\n", "a.csv"))) == 2
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_of_texts_by_id_is_queries_or_docs(indent: int | None, tmp_path: Path) -> None:
+    queries, docs = tmp_path / "queries.json", tmp_path / "corpus.json"
+    queries.write_text(json.dumps({"q007": "Who?", "q8": "What?"}, indent=indent))
+    docs.write_text(json.dumps({"d1": {"title": "Ann", "text": "by Ann"}, "d2": {"text": "by Bob"}}, indent=indent))
+    assert {query_id: query.text for query_id, query in read_queries(queries).items()} == {
+        "q007": "Who?",
+        "q8": "What?",
+    }
+    assert read_docs(docs).get(["d1", "d2"]) == [Doc("d1", "by Ann", "Ann"), Doc("d2", "by Bob")]
+    assert "query" in recognise(queries).kinds
+    assert recognise(docs).kinds == ("doc",)
+    for bad in (None, 3, ["by Ann"], {"title": "Ann"}):
+        docs.write_text(json.dumps({"d1": "by Ann", "d2": bad}, indent=indent))
+        with pytest.raises(DataError):
+            read_docs(docs)
+
+
+@pytest.mark.parametrize(
+    "held", [{"model": "m", "dataset": "d"}, {"version2": "a", "name": "b"}, {"q1": ["d1"]}, {"q1": {"title": "a"}}]
+)
+def test_an_object_of_other_members_is_no_table_by_id(held: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(held))
+    assert recognise(path).kinds == ()

@@ -201,12 +201,29 @@ def _rows_in(path: Path, record: DataRecord, form: DataForm, place: str) -> list
 
 
 def _each(path: Path, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
-    """Return records, those that hold several runs or replies in parts."""
+    """Return records, those that hold several runs, replies or objects by id in parts."""
     first, records = telling(iter(records))
     known = nested_form(first)
+    if known is None and first and all(map(_is_by_id, first[0].fields.items())):
+        return _by_id(records)
     if known is None or known[0].each is None:
         return records
     return (part for record in records for part in _parts(path, record, known[0]))
+
+
+def _is_by_id(member: tuple[str, Any]) -> bool:
+    """Return whether a member of an object is a text, or an object with one, under its id."""
+    # Names of fields rarely hold digits, and ids rarely lack them.
+    name, value = member
+    return any(map(str.isdigit, name)) and (isinstance(value, str) or (isinstance(value, dict) and "text" in value))
+
+
+def _by_id(records: Iterable[DataRecord]) -> Iterator[DataRecord]:
+    """Yield the queries or docs of an object by id, such as BEIR's ``{"d1": {"title": …, "text": …}}``."""
+    for record in records:
+        for own, value in record.fields.items():
+            fields = value if isinstance(value, dict) else {"text": value}
+            yield record.of({**fields, "id": own}, repr(own))
 
 
 def _parts(path: Path, record: DataRecord, form: DataForm) -> list[DataRecord]:
