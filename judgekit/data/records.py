@@ -118,6 +118,24 @@ def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
     return json_object(value, path, line.number)
 
 
+def fields_of_row(header: Sequence[str], row: Sequence[str], path: Path, line: int) -> dict[str, str]:
+    """Return the cells of a row by column; a column that stands there twice must hold the same in both.
+
+    pandas writes an index beside the column of its name, as it does for the spans of Phoenix.
+    """
+    fields = dict(zip(header, row, strict=False))
+    if len(fields) < len(header):
+        for name, cell in zip(header, row, strict=False):
+            if name and fields[name] != cell:
+                raise DataError(
+                    f"the header names column {name!r} twice, and this row has {cell[:40]!r} in one of them,"
+                    f" {fields[name][:40]!r} in the other: remove one of them",
+                    path,
+                    line,
+                )
+    return fields
+
+
 def without_trailing_blanks(every: Iterator[Line]) -> Iterator[Line]:
     """Skip empty lines at the end of a file; the reader refuses others."""
     blanks: list[Line] = []

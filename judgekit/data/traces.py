@@ -23,7 +23,7 @@ import pandas as pd
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.files import write_table
 from judgekit.data.forms import content_id, records
-from judgekit.data.forms.entry import passage_of
+from judgekit.data.forms.entry import listed_in, passage_of
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.records import Fields
 from judgekit.data.runs import Run
@@ -266,8 +266,11 @@ def _documents(fields: Fields, step: _Step) -> list[Any]:
     listed = _parsed(_value(fields, "documents"))
     if isinstance(listed, Mapping):
         listed = listed.get("documents") or listed.get("results")
-    # pandas writes lists into CSV with single quotes, like Python: guessing would lose documents.
+    # pandas writes lists into CSV in the syntax of Python; texts side by side would become one there.
     if isinstance(listed, str) and listed.lstrip().startswith("["):
+        documents = listed_in(listed) or []
+        if documents and all(isinstance(document, Mapping) for document in documents):
+            return documents
         what = f"trace {step.trace}: the documents are not written as JSON ({listed[:40]}…)"
         raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
     if isinstance(listed, list):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -97,7 +98,7 @@ QUERIES: list[Case] = [
     ("JSON array without elements", b"[]", None, "holds no queries"),
     ("CSV, a cell too many", b"query_id,text\nq1,who?\nq2,what, now?\n", 3, "the header has 2 columns, this row 3"),
     ("CSV, empty line inside", b"query_id,text\n\nq1,who?\n", 2, "is empty where a row was expected"),
-    ("CSV, column twice", b"query_id,text,text\nq1,a,b\n", 1, "the header names column 'text' twice"),
+    ("CSV, column twice", b"query_id,text,text\nq1,a,a\nq2,a,b\n", 3, "the header names column 'text' twice"),
     ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "not a valid row: unexpected end of data"),
     ("CSV, a list", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is not a JSON list'),
     ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "appears twice (first on line 2)"),
@@ -151,7 +152,7 @@ TREC_RUN: list[Case] = [
     ("no tag, two spaces", b"q Q0 d  1 5\n", 1, "has 5 columns"),
     ("a word for a score", b"q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "'score' must be a finite number, not 'high'"),
     ("infinite", b"q Q0 d 1 inf t\n", 1, "'score' must be a finite number, not 'inf'"),
-    ("CSV, column twice", b"query_id,doc_id,doc_id,score\nq,d,e,1\n", 1, "the header names column 'doc_id' twice"),
+    ("CSV, column twice", b"query_id,doc_id,doc_id,score\nq,d,e,1\n", 2, "the header names column 'doc_id' twice"),
     ("CSV, two names of docs", b"query_id,doc_id,docid,score\nq,d,d,1\nq,e,5,1\n", 3, "has 'doc_id' and 'docid'; choose one, e.g. csv(doc=doc_id):"),
     ("CSV, blanks in the header", b"query_id, doc_id, score\nq, d, 1\n", 2, "' doc_id' has blanks around it: write 'doc_id'"),
     ("pair twice", b"q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, "doc 'd' appears twice for query 'q' (first on line 1)"),
@@ -341,3 +342,12 @@ def test_a_text_that_names_a_kind_of_file_is_a_text(tmp_path: Path) -> None:
     path = tmp_path / "docs.tsv"
     path.write_text("SQLite\tis a database\nARROW\tpoints\n")
     assert [doc.doc_id for doc in read_docs(path)] == ["SQLite", "ARROW"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_a_column_twice_with_the_same_cells_is_one(ending: str, tmp_path: Path) -> None:
+    # pandas' index beside the column of its name, as in the spans of Phoenix
+    table = pd.DataFrame({"query_id": ["q1", "q2"], "text": ["Who?", ""]}).set_index("query_id", drop=False)
+    path = tmp_path / f"queries.{ending}"
+    table.iloc[:1].to_csv(path) if ending == "csv" else table.iloc[:1].to_excel(path)
+    assert [query.text for query in read_queries(path).values()] == ["Who?"]

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from judgekit.data.records import NUMBER, DataRecord, without_trailing_blanks
+from judgekit.data.records import NUMBER, DataRecord, fields_of_row, without_trailing_blanks
 from judgekit.data.streams import Beginning, head, lines
 from judgekit.errors import DataError, UsageError
 from judgekit.registry import DataForm
@@ -176,9 +176,6 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
             continue  # Excel's own line about the separator
         if not header:
             header = row
-            twice = sorted(name for name in header if header.count(name) > 1)
-            if twice:
-                raise DataError(f"the header names column {twice[0]!r} twice: remove one of them", path, start)
         elif len(row) != len(header):
             columns = f"the header has {len(header)} columns, this row {len(row)}"
             raise DataError(columns if row else "is empty where a row was expected", path, start)
@@ -191,7 +188,7 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
                 start,
             )
         else:
-            yield DataRecord(start, dict(zip(header, row, strict=True)))
+            yield DataRecord(start, fields_of_row(header, row, path, start))
 
 
 _LARGEST_CELL: Final = (1 << 31) - 1

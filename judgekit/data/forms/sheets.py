@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
-from judgekit.data.records import DataRecord, row_groups
+from judgekit.data.records import DataRecord, fields_of_row, row_groups
 from judgekit.data.streams import PARQUET as PAR1, ZIP, note_read
 from judgekit.errors import DataError, UsageError, install, not_among
 from judgekit.registry import DataForm
@@ -83,11 +83,9 @@ def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
                 continue
             if not header:
                 header = cells
-                twice = sorted(column for column in header if column and header.count(column) > 1)
-                if twice:
-                    raise DataError(f"the header names column {twice[0]!r} twice", path, number)
                 continue
-            yield DataRecord(number, {column: cell for column, cell in zip(header, cells, strict=False) if column})
+            fields = fields_of_row(header, cells, path, number)
+            yield DataRecord(number, {column: cell for column, cell in fields.items() if column})
 
 
 def _cell(value: Any) -> str:

@@ -195,7 +195,7 @@ def retrieved(documents: Any) -> list[Record]:
         ([{"query_id": "q1", "answer": "x"}], r"jsonl, line 1: is not a span, a trace or a score \(it has: query_id"),
         (spans("t", "Where?", "Here.", 0)[::2], "no trace holds both a question and a retrieval"),
         (retrieved([{"document": {"id": "d"}}]), "trace t: step 'dense' holds a document without its content"),
-        (retrieved("[{'id': 'd'}]"), "the documents are not written as JSON .*: export the table as Parquet or JSON"),
+        (retrieved("['by Ann' 'by Bob']"), "the documents are not written as JSON .*: export the table as Parquet"),
     ],
 )
 def test_other_files_are_refused(rows: list[Record], message: str, tmp_path: Path) -> None:
@@ -240,7 +240,13 @@ OF_PHOENIX = Path(__file__).parents[2] / "exports" / "phoenix-20.26.1"
 
 
 @pytest.mark.parametrize(
-    "files", [("spans.jsonl", "annotations.csv"), ("rest-spans.json", "rest-annotations.json")], ids=["tables", "REST"]
+    "files",
+    [
+        ("spans.jsonl", "annotations.csv"),
+        ("spans.csv", "annotations.csv"),
+        ("rest-spans.json", "rest-annotations.json"),
+    ],
+    ids=["JSON lines", "CSV", "REST"],
 )
 def test_spans_that_phoenix_wrote_hold_what_was_retrieved(files: tuple[str, str]) -> None:
     found = jk.read_traces([OF_PHOENIX / name for name in files])
