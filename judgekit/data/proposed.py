@@ -51,8 +51,8 @@ def places_in(fields: Fields, outer: str = "") -> Iterator[tuple[str, Any]]:
 def proposed(fields: Fields) -> list[str]:
     """Return spellings of the form ``rag`` that may read a record, up to the colon.
 
-    There are two if either of two texts may be the application's answer, and none if no question or nothing beside it
-    is found.
+    There are several if each of several texts may be the application's answer, and none if no question or nothing
+    beside it is found.
     """
     rows, found = "", _parts(fields)
     for place, value in places_in(fields):
@@ -64,9 +64,9 @@ def proposed(fields: Fields) -> list[str]:
     if rows:
         chosen = {"rows": rows, **chosen}
     said = found.get("answer", [])
-    if len(said) < 2 or "reference" in found:
-        return [_spelled(chosen)]
-    return [_spelled({**chosen, "answer": one, "reference": other}) for one, other in (said[:2], said[1::-1])]
+    if len(said) == 2 and "reference" not in found:
+        return [_spelled({**chosen, "answer": one, "reference": other}) for one, other in (said, reversed(said))]
+    return [_spelled({**chosen, "answer": answer}) for answer in said] or [_spelled(chosen)]
 
 
 def _spelled(parts: Mapping[str, str]) -> str:
@@ -91,7 +91,7 @@ def _part_at(place: str, value: Any) -> tuple[str, str]:
         named = first_of(value[0], TEXTS)
         if "role" in value[0] and named is not None:  # messages of a conversation
             return _told(words, right), f"{place}[].{named}"
-        within = _texts_in(value[0])
+        within = texts_in(value[0])
         return ("", place) if within is None else ("gold" if right else "contexts", f"{place}{within}")
     if isinstance(value, str):
         return _told(words, right), place
@@ -117,7 +117,7 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _texts_in(item: Fields) -> str | None:
+def texts_in(item: Fields) -> str | None:
     """Return where the items of a list hold the text of a passage: "" in themselves, or ``[].payload``."""
     for within, held in (("", item), *((f"[].{name}", inner) for name, inner in item.items())):
         with suppress(ValueError):

@@ -26,7 +26,7 @@ from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.tool import PLACES, at
-from judgekit.data.proposed import places_in, proposed
+from judgekit.data.proposed import places_in, proposed, texts_in
 from judgekit.data.records import DataRecord, Fields, as_number
 from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
@@ -196,6 +196,11 @@ def _inside(shown: Iterable[Fields]) -> str:
     for fields in shown:
         for name, held in fields.items():
             if isinstance(held, list) and held and isinstance(held[0], dict):
+                if texts_in(held[0]) is not None:
+                    return (
+                        f"its {name!r} lists passages, and nothing says what was asked: write a line of JSON for each"
+                        ' question, with "query_id", "question" and this list'
+                    )
                 return (
                     f"it is an object whose {name!r} lists records ({', '.join(map(str, [*held[0]][:8]))}): say which"
                     f" column is which, e.g. json(rows={name},id=…,text=…,answers=…):FILE for questions,"
@@ -306,6 +311,9 @@ def _of_runs(content: Recognised, kinds: tuple[str, ...]) -> tuple[tuple[str, ..
         return kinds, "", ""
     query_id = named.get("query_id") or named.get("id") or _first(DECLARED["query"].names["id"], content.fields)
     columns = _telling_apart(content, query_id) if query_id else []
+    asked = _ids_of_questions(content) if query_id == "id" and not (columns or named) else ""
+    if asked:
+        return (), "", asked
     column = _first(NAMES_RUN, columns)
     if column:
         return tuple(kind for kind in kinds if kind in ("answer", "ratings")), column, ""
@@ -324,6 +332,21 @@ def _of_runs(content: Recognised, kinds: tuple[str, ...]) -> tuple[tuple[str, ..
 def _first(names: Iterable[str], columns: Collection[str]) -> str:
     """Return the first name that a table has, or ""."""
     return next((name for name in names if name in columns), "")
+
+
+def _ids_of_questions(content: Recognised) -> str:
+    """Return what to ask of a table whose `id` numbers its rows, while another id repeats once a run; "" of others."""
+    for name in content.fields:
+        columns = _telling_apart(content, name) if name != "id" and name.lower().endswith("id") else []
+        if columns:
+            flat, path = content.flat.name if content.flat is not None else "csv", content.path
+            answer = _first(DECLARED_KINDS["answer"].names["answer"], content.fields)
+            return (
+                f"{name!r} has the same value in several rows, which {columns[0]!r} tells apart: does it name the"
+                f" question, or does 'id'? Write {flat}(query_id={name},answer={answer},run={columns[0]}):{path}"
+                f" or {flat}(query_id=id,answer={answer}):{path}"
+            )
+    return ""
 
 
 def _telling_apart(content: Recognised, query_id: str) -> list[str]:

@@ -20,10 +20,12 @@ class Columns:
     Attributes:
         taken: the use of each used column.
         left: the others.
+        lists: others that hold lists and objects.
     """
 
     taken: Mapping[str, str] = field(default_factory=dict)
     left: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
 
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
@@ -49,8 +51,6 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         rater = next((name for name in RATERS if name in fields), None)
         if rater is not None:
             taken[rater] = "cluster"
-    left = []
-    for name in fields:  # columns of queries and docs hold no lists or objects
-        if name not in taken and not isinstance(found.told.get(name), list | dict):
-            left.append(name)
-    return Columns(taken, tuple(left))
+    others = [name for name in fields if name not in taken]
+    lists = [name for name in others if isinstance(found.told.get(name), list | dict)]
+    return Columns(taken, tuple(name for name in others if name not in lists), tuple(lists))

@@ -16,6 +16,7 @@ from judgekit.data.forms.delimited import TREC, TSV, PlainQuotes
 from judgekit.data.forms.files import FILES
 from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
+from judgekit.data.proposed import proposed
 from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.scores import as_scores
 from judgekit.data.sources import stem
@@ -234,6 +235,12 @@ class Input:
             if kind == "query":
                 use += " and for [analysis] by"
             self.columns.append(f"{use}: {', '.join(columns.left)}")
+        if columns.lists:
+            told = f"not used: {', '.join(columns.lists)}"
+            if kind == "query":
+                spelled = [f"{form}:{self.source}" for form in proposed(self.content.told) if "contexts=" in form]
+                told += f"; if passages stand there, write {' or '.join(spelled)}" if spelled else ""
+            self.columns.append(told)
 
     def drop(self, *kinds: str) -> None:
         """Rule out these kinds for the file."""

@@ -39,12 +39,15 @@ FORMS = {
     "ragchecker": ["ragchecker-0.1.9/{}.json"],
     "inspect_ai": ["inspect_ai-0.3.285/{}.json"],
     "lm_eval": ["lm_eval-0.4.13/halls-{}.jsonl"],
+    "dspy": ["dspy-3.4.1/{}.json"],
+    "opik": ["opik-2.2.122/{}.csv", "opik-2.2.122/{}.jsonl"],
+    "rag": ["braintrust-0.48.1/{}.jsonl"],
 }
 FILES = [(form, file, run) for form, files in FORMS.items() for file in files for run in RUNS]
 WITH_GOLD = {"ragas", "deepeval", "llamaindex"}
 WITH_PASSAGE_IDS = {"ragas", "mlflow", "llamaindex", "ragchecker"}
 WITHOUT_ANSWERS = {"llamaindex"}
-FAILED = {(form, "dense", "005") for form in ("langsmith", "inspect_ai", "lm_eval")}
+FAILED = {(form, "dense", "005") for form in ("langsmith", "inspect_ai", "lm_eval", "dspy", "rag")}
 """Where the application itself failed: no answer, and nothing retrieved."""
 FOUND_ALL_THE_SAME = {"inspect_ai", "lm_eval"}
 """Whose passages are the application's data, not its result."""
@@ -132,6 +135,109 @@ def test_what_qdrant_found_keeps_the_ids_of_its_payload():
             assert lists.top(question.id) == [payload["doc_id"] for payload in stored]
             assert [doc.text for doc in docs.get(lists.top(question.id))] == [payload["text"] for payload in stored]
             assert (queries[question.id].text, queries[question.id].answers) == (question.text, (question.reference,))
+
+
+def test_what_pinecone_found_keeps_its_ids():
+    for run in RUNS:
+        path = EXPORTS / "pinecone-10.2.0" / f"{run}.jsonl"
+        assert recognise(path).form.name == "search"
+        lists, docs = read_run(path), read_docs(path)
+        for question in QUESTIONS:
+            assert lists.top(question.id) == [passage.id for passage in question.found(run)]
+            assert [doc.text for doc in docs.get(lists.top(question.id))] == [p.text for p in question.found(run)]
+
+
+def test_a_failed_row_of_dspy_keeps_its_reference_and_has_no_answer():
+    """There the example's answer keeps its own name, `answer`, under which other tools have the application's."""
+    path = EXPORTS / "dspy-3.4.1" / "dense.json"
+    (row,) = (row for row in json.loads(path.read_text()) if row["id"] == "005")
+    assert (row["answer"], "pred_answer" in row, row["exact"]) == ("1412", False, 0.0)
+    assert read_queries(path)["005"].answers == ("1412",)
+    assert read_table(ANSWERS, path).set_index("query_id")["answer"]["005"] == ""
+    table = EXPORTS / "dspy-3.4.1" / "dense.csv"
+    answers = read_table(ANSWERS, table).set_index("query_id")["answer"]
+    assert answers.to_dict() == {question.id: question.answer("dense") for question in QUESTIONS}
+
+
+RERANKED = {
+    "numbers of the documents": (
+        "results",
+        [{"index": 2, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}],
+    ),
+    "an answer under data": ("data", [{"index": 2, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]),
+    "documents again": (
+        "results",
+        [{"index": 2, "relevance_score": 0.9, "document": {"text": "page 2"}}, {"index": 0, "relevance_score": 0.1}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RERANKED)
+def test_a_rerankers_results_order_the_documents_that_it_was_given(name, tmp_path):
+    """Generated, as Cohere, Jina and Voyage send them: before, the order of the request was the run."""
+    place, results = RERANKED[name]
+    path = tmp_path / "reranked.jsonl"
+    documents = [{"id": f"d{number}", "text": f"page {number}"} for number in range(3)]
+    record = {"query_id": "q1", "question": "Who?", "documents": documents, place: results}
+    path.write_text(json.dumps(record) + "\n")
+    assert read_run(path).top("q1") == ["d2", "d0"]
+    results[0]["index"] = 3
+    path.write_text(json.dumps(record) + "\n")
+    with pytest.raises(DataError, match=f"'{place}' numbers passages that 'documents' does not hold"):
+        read_run(path)
+
+
+def test_a_rerankers_results_with_their_documents_are_a_run(tmp_path):
+    path = tmp_path / "reranked.jsonl"
+    results = [{"index": n, "relevance_score": 0.5, "document": {"id": f"d{n}", "text": f"page {n}"}} for n in (2, 0)]
+    path.write_text(json.dumps({"query_id": "q1", "question": "Who?", "results": results}) + "\n")
+    assert {"query", "doc", "run"} <= {*recognise(path).kinds}
+    assert read_run(path).top("q1") == ["d2", "d0"]
+
+
+@pytest.mark.parametrize("other", ["output", "response", "prediction", "result"])
+def test_where_either_text_may_be_the_applications_both_spellings_are_printed_and_work(other, tmp_path):
+    """As in ALCE's files, where `answer` is right and `output` the application's: em was 1 for every question."""
+    path = tmp_path / "results.json"
+    docs = [{"id": "d1", "text": "by Ann"}]
+    path.write_text(json.dumps([{"question": "Who?", "answer": "Ann B.", "docs": docs, other: "Ann"}]))
+    with pytest.raises(DataError) as caught:
+        read_table(ANSWERS, path)
+    for said, right in (("Ann", "Ann B."), ("Ann B.", "Ann")):
+        name, reference = (other, "answer") if said == "Ann" else ("answer", other)
+        spelled = f"rag(answer={name},reference={reference},contexts=docs)"
+        assert f"{spelled}:FILE" in str(caught.value)
+        assert [*read_table(ANSWERS, f"{spelled}:{path}")["answer"]] == [said]
+        assert [query.answers for query in read_queries(f"{spelled}:{path}").values()] == [(right,)]
+        assert len(read_docs(f"{spelled}:{path}")) == 1
+
+
+ANNOTATED = ["source_id", "dataset_item_id", "exampleId"]
+
+
+@pytest.mark.parametrize("name", ANNOTATED)
+def test_where_another_id_than_that_of_the_row_may_name_the_question_both_are_printed(name, tmp_path):
+    """As in RAGTruth's answers: ids of rows that are ids of other questions, too, joined them with those."""
+    path = tmp_path / "response.jsonl"
+    rows = [
+        {"id": str(number), name: str(number // 2), "model": "ab"[number % 2], "response": f"said {number}"}
+        for number in range(8)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = recognise(path)
+    assert not found.kinds
+    for spelled in (f"jsonl(query_id={name},answer=response,run=model)", "jsonl(query_id=id,answer=response)"):
+        assert f"{spelled}:{path}" in found.why
+        assert recognise(f"{spelled}:{path}").kinds == ("answer",)
+    answers = read_table(ANSWERS, f"jsonl(query_id={name},answer=response,run=model):{path}")
+    assert [*answers[answers["run"] == "b"]["query_id"]] == ["0", "1", "2", "3"]
+
+
+def test_an_id_of_rows_is_the_questions_where_no_other_repeats_by_run(tmp_path):
+    path = tmp_path / "response.jsonl"
+    rows = [{"id": f"q{number}", "user_id": "u1", "model": "a", "response": f"said {number}"} for number in range(4)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert recognise(path).kinds == ("answer",)
 
 
 ANSWERED = [

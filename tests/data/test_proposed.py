@@ -77,6 +77,24 @@ def test_where_either_text_may_be_the_applications_both_ways_are_proposed():
     ]
 
 
+def test_of_several_applications_in_a_row_each_is_proposed():
+    """As in Opik's comparison of experiments."""
+    row = {"dataset.question": "Who?", "dataset.expected": "Ann B.", "base.output": "Ann", "new.output": "Bob"}
+    assert proposed(row) == [
+        f"rag(question=dataset.question,answer={run}.output,reference=dataset.expected)" for run in ("base", "new")
+    ]
+
+
+@pytest.mark.parametrize("name", ["matches", "chunks", "data"])
+def test_passages_without_their_question_are_refused_with_what_to_write(name, tmp_path):
+    path = tmp_path / "found.jsonl"
+    path.write_text(json.dumps({name: STORED, "usage": 3}) + "\n")
+    assert "nothing says what was asked" in recognise(path).why
+    path.write_text(json.dumps({"query_id": "q1", "question": "Who?", name: STORED, "usage": 3}) + "\n")
+    spelled = f"rag(question=question,contexts={name}[].payload):{path}"
+    assert {*recognise(spelled).kinds} == {"query", "doc", "run"}
+
+
 def _wrapped(rows):
     return {"version": 3, "totals": {"mean": 0.5}, "rows": rows}
 

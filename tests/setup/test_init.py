@@ -422,6 +422,16 @@ def test_what_stands_in_several_files_comes_together(make, taken, files, data, j
     assert (again.out, "experiment.toml already exists" in again.err) == ("", True)
 
 
+def test_lists_of_a_table_of_questions_are_named_as_left_with_how_to_read_passages(data, judgekit):
+    queries = rows(data / "queries.jsonl")
+    for query in queries:
+        query |= {"question": query.pop("text"), "found": [{"text": "two words"}], "tags": ["a"]}
+    lines(data / "queries.jsonl", queries)
+    said = judgekit("init", code=0)
+    assert "not used: found, tags; if passages stand there, write rag(question=question," in said.out
+    assert "contexts=found):queries.jsonl" in said.out
+
+
 @pytest.mark.parametrize("field", ["document", "retrieved", "note"])
 def test_of_rows_that_no_reader_takes_the_file_is_named_that_they_came_from(field, data, judgekit):
     lines(data / "qd.jsonl", [{"question": q["text"], field: "x"} for q in rows(data / "queries.jsonl")])

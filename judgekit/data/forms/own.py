@@ -9,6 +9,7 @@ from judgekit.data.forms.azure import AZURE
 from judgekit.data.forms.chroma import CHROMA
 from judgekit.data.forms.dataset import DATASET
 from judgekit.data.forms.deepeval import DEEPEVAL
+from judgekit.data.forms.dspy import DSPY
 from judgekit.data.forms.expected import EXPECTED
 from judgekit.data.forms.flat import FLAT
 from judgekit.data.forms.haystack import HAYSTACK
@@ -20,6 +21,7 @@ from judgekit.data.forms.llamaindex import LLAMAINDEX
 from judgekit.data.forms.lm_eval import LM_EVAL
 from judgekit.data.forms.mlflow import MLFLOW
 from judgekit.data.forms.openrageval import OPENRAGEVAL, OPENRAGEVAL_ANSWERS
+from judgekit.data.forms.opik import OPIK
 from judgekit.data.forms.predictions import MTEB, PREDICTIONS
 from judgekit.data.forms.promptfoo import PROMPTFOO
 from judgekit.data.forms.pydantic_evals import PYDANTIC_EVALS
@@ -37,6 +39,7 @@ from judgekit.data.forms.umbrela import UMBRELA
 TOOLS: Final[tuple[Tool, ...]] = (
     *(RAGAS, DEEPEVAL, LANGSMITH, MLFLOW, HAYSTACK, PROMPTFOO, CHROMA, QDRANT, LLAMAINDEX),
     *(TRULENS, RAGCHECKER, AZURE, PYDANTIC_EVALS, NUGGETIZER, EXPERIMENT, INSPECT, RANK_LLM),
+    *(DSPY, OPIK),
     *(AUTORAG, LM_EVAL, TREC_RAG, OPENRAGEVAL),
 )
 """The tools whose exports are forms of their own, as `judgekit.data.forms.tool` declares them."""

@@ -6,8 +6,9 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, QUERY, REFERENCES
@@ -22,29 +23,35 @@ ASKED: Final = "user_input | question | query | input | text"
 IDENTIFIED: Final = " | ".join(QUERY["id"])
 RIGHT: Final = (
     "answers | ground_truths | ground_truth | reference | expected_output | expected_answer | reference_answer"
+    " | expected | expected_response | golden_answers | gold_answers | gold_answer | correct_answer | ideal"
 )
-SAID: Final = "response | actual_output | answer | result | generation | output"
+_PREDICTED: Final = "prediction | pred | generated_answer | model_answer | llm_answer | agent_answer"
+SAID: Final = f"response | actual_output | answer | result | generation | output | {_PREDICTED}"
 _RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
-_CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
-_TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
+_CONTEXTS: Final = (
+    *("retrieved_contexts", "retrieval_context", "contexts", "retrieved_context", "llm_context", "retrieved_passages"),
+    "context",
+)
+_TELLING: Final = {*_CONTEXTS[:-1], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
 GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
 
-def _within(held: str, paths: str) -> str:
-    """Return the paths of members of an object."""
-    return " | ".join(f"{held}.{path}" for path in either(paths))
+def within(held: str, paths: str) -> str:
+    """Return the paths of members of an object, which may have several names."""
+    return " | ".join(f"{name}.{path}" for name in either(held) for path in either(paths))
 
 
 _TABLE: Final = Tool(
     "rag",
-    question=f"{_within('input', ASKED)} | {_within('inputs', ASKED)} | {ASKED}",
+    question=f"{within('input | inputs', ASKED)} | {ASKED} | reference_question | prompt",
     id=IDENTIFIED,
-    answer=f"{_within('output', SAID)} | {SAID}",
+    answer=f"{within('output', SAID)} | {SAID}",
     reference=RIGHT,
-    passages=" | ".join(_CONTEXTS),
+    passages=f"{' | '.join(_CONTEXTS)} | {within('output', ' | '.join((*_CONTEXTS, 'documents', 'retrieval_result')))}",
     gold="reference_contexts | context",
     run="run",
     scores="*",
+    failed="error",
     example='{"question": "Who?", "contexts": ["by Ann"], "answer": "Ann", "ground_truth": "Ann"}\n',
 )
 _RESULT: Final = Tool("retrieved", question=ASKED, id=IDENTIFIED, answer=SAID, reference=RIGHT, run="run")
@@ -55,7 +62,24 @@ def _marks_rag(fields: Fields) -> bool:
     telling = _TELLING & {*fields}
     if telling == {"user_input"} and {*RATED} & {*fields}:
         return False  # ratings, which name their question by its text
-    return bool(telling) or bool({*REFERENCES} & {*fields} and {"response", "answer"} & {*fields})
+    if telling or ({*REFERENCES} & {*fields} and {"response", "answer"} & {*fields}):
+        return True
+    asked, right = {*either(ASKED), "prompt"} & {*fields}, {*either(RIGHT)} - {"answers"}
+    return bool(asked and right & {*fields} and {*either(SAID)} & {*fields})
+
+
+def _asked_about_answers(read: Callable[[Fields], Entry], fields: Fields) -> Entry:
+    """Return the contents of a record; ask about one with two texts, of which either may be the application's."""
+    said = [name for name in either(SAID) if isinstance(fields.get(name), str) and fields[name]]
+    if "answer" in said and len({fields[name] for name in said}) > 1 and not {*either(RIGHT)} & {*fields}:
+        other = next(name for name in said if fields[name] != fields["answer"])
+        listed = _passages_in(fields)
+        contexts = f",contexts={listed}" if listed else ""
+        raise ValueError(
+            f"either of 'answer' and {other!r} may be the application's, and the other the right one: write rag(answer="
+            f"{other},reference=answer{contexts}):FILE or rag(answer=answer,reference={other}{contexts}):FILE"
+        )
+    return read(fields)
 
 
 def _passages_in(fields: Fields) -> str | None:
@@ -93,20 +117,44 @@ def _result(fields: Fields) -> Tool:
     return replace(_RESULT, passages=listed or "")
 
 
+def _reranked(fields: Fields) -> str | None:
+    """Return the name of a reranker's results, numbers of passages in the list that it was given; None without them."""
+    for name in ("results", "data"):
+        items = fields.get(name)
+        if isinstance(items, list) and items and all(_is_place(item) for item in items):
+            return name
+    return None
+
+
+def _is_place(item: Any) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("index"), int) and "relevance_score" in item
+
+
 def _retrieved(fields: Fields) -> Entry:
-    if _listed(fields) is None:
+    listed, ranking = _listed(fields), _reranked(fields)
+    if listed is None:
         raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
+    if ranking is not None:
+        places = [item["index"] for item in fields[ranking]]
+        if not all(0 <= place < len(fields[listed]) for place in places):
+            raise ValueError(f"{ranking!r} numbers passages that {listed!r} does not hold")
+        fields = {**fields, listed: [fields[listed][place] for place in places]}
     return entry_by(_result(fields), fields)
+
+
+def _taken(fields: Fields) -> dict[str, str]:
+    ranking = _reranked(fields)
+    return roles_of(_result(fields), fields) | ({ranking: "order of the passages"} if ranking else {})
 
 
 RETRIEVED: Final = DataForm(
     "retrieved",
-    _retrieved,
+    partial(_asked_about_answers, _retrieved),
     ("query", "doc", "run", "answer"),
     marks=_marks_retrieved,
     nested=True,
     lists=LISTED,
-    taken=lambda fields: roles_of(_result(fields), fields),
+    taken=_taken,
     example='{"question": "Who?", "documents": [{"page_content": "by Ann", "metadata": {"source": "a.md"}}]}\n',
 )
-RAG: Final = replace(_TABLE.form(_marks_rag), narrows=None)
+RAG: Final = replace(_TABLE.form(_marks_rag), read=partial(_asked_about_answers, _TABLE.form().read), narrows=None)
