@@ -987,9 +987,13 @@ def test_lists_of_ids_beside_scores_are_no_expected_documents(tmp_path):
     ]
     path = put(tmp_path, lines(*rows))
     assert recognise(path).kinds == ()
-    with pytest.raises(DataError, match=r"write a row for each \(query_id, doc_id, rank\); .* write expected:FILE"):
+    with pytest.raises(DataError, match="lists ids of documents beside") as refused:
         read_qrels(path)
-    assert len(read_qrels(f"expected:{path}").table) == 6
+    found, expected = re.findall(r"write (\S+:)FILE", str(refused.value))
+    run = read_run(f"{found}{path}")
+    assert [run.top(row["query_id"]) for row in rows] == [["d1", "d2"]] * len(rows)
+    assert recognise(f"{found}{path}").kinds == ("query", "run")
+    assert len(read_qrels(f"{expected}{path}").table) == 6
     graded = put(tmp_path, lines(*({**row, "grades": [2, 1]} for row in rows)))
     assert recognise(graded).kinds == ("query", "qrels")
     named = put(

@@ -28,6 +28,8 @@ RIGHT: Final = (
 _PREDICTED: Final = "prediction | pred | generated_answer | model_answer | llm_answer | agent_answer"
 SAID: Final = f"response | actual_output | answer | result | generation | output | {_PREDICTED}"
 _RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
+_IDS: Final = (*_RETRIEVED, "doc_ids")
+"""Names of lists that may hold ids, where the user says so."""
 _CONTEXTS: Final = (
     *("retrieved_contexts", "retrieval_context", "contexts", "retrieved_context", "llm_context", "retrieved_passages"),
     "context",
@@ -107,8 +109,8 @@ def _marks_retrieved(fields: Fields) -> bool:
 
 
 def _listed(fields: Fields) -> str | None:
-    """Return the name of the list of passages, which may be empty if nothing was found."""
-    return _passages_in(fields) or next((name for name in _RETRIEVED if fields.get(name) == []), None)
+    """Return the name of the list of passages, which may be empty if nothing was found, or hold ids."""
+    return _passages_in(fields) or next((name for name in _IDS if isinstance(fields.get(name), list)), None)
 
 
 def _result(fields: Fields) -> Tool:
@@ -153,6 +155,7 @@ RETRIEVED: Final = DataForm(
     ("query", "doc", "run", "answer"),
     marks=_marks_retrieved,
     nested=True,
+    options=("passages", "run"),
     lists=LISTED,
     taken=_taken,
     example='{"question": "Who?", "documents": [{"page_content": "by Ann", "metadata": {"source": "a.md"}}]}\n',

@@ -17,8 +17,8 @@ _NO_QUESTION: Final = (
 
 
 _FOUND: Final = (
-    "lists ids of documents beside what a retriever or an application returned: if they were found, write a row for"
-    " each (query_id, doc_id, rank); if they are those that should be found, write expected:FILE"
+    "lists ids of documents beside what a retriever or an application returned: if they were found, write"
+    " retrieved(passages=ids):FILE; if they are those that should be found, write expected:FILE"
 )
 
 
