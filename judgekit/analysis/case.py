@@ -216,6 +216,11 @@ class Case:
         return self.resamples.questions(self.answered)
 
     @cached_property
+    def scored(self) -> Bools:
+        """Which answered queries have a score of any labeling, shape (Q,)."""
+        return np.asarray(self.panel.asked.any(axis=0))
+
+    @cached_property
     def constant(self) -> float | None:
         """The quality of all answers if it is the same everywhere; else None."""
         if self.graded is not None and self.graded.decides:
@@ -228,7 +233,7 @@ class Case:
     @property
     def claimable(self) -> bool:
         """Whether there are enough units for claims, if questions are grouped or weigh unequally."""
-        return self.resamples.groups is None or self.resamples.units(self.answered) >= MIN_DIFFERING
+        return self.resamples.groups is None or self.resamples.units(self.scored) >= MIN_DIFFERING
 
     @cached_property
     def graded(self) -> GradedQuality | None:

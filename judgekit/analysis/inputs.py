@@ -309,6 +309,7 @@ class Inputs:
         closed_book: quality without documents per (metric, model), shape (Q,).
         warnings: sentences for the user.
         unanswered: the queries with scores but without any quality.
+        unscored: those of ``queries`` with quality but without any score.
         rows: the rows behind each query, if questions have several.
     """
 
@@ -321,6 +322,7 @@ class Inputs:
     closed_book: dict[tuple[str, str], Floats]
     warnings: list[str]
     unanswered: tuple[str, ...] = ()
+    unscored: tuple[str, ...] = ()
     rows: QuestionRows = field(default_factory=QuestionRows)
 
     @classmethod
@@ -369,11 +371,21 @@ class Inputs:
                 " quality to predict"
             )
         runs = _shared(score, answer, "run")
-        warnings += _excluded(score, answer, "run", only.get("runs"))
+        warnings += _excluded(score, answer, only.get("runs"))
         score, answer = score[score["run"].isin(runs)], answer[answer["run"].isin(runs)]
         queries = _shared(score, answer, "query_id")
-        warnings += _excluded(score, answer, "query_id")
         unanswered = sorted(set(score["query_id"].unique()) - set(queries))
+        unscored = sorted(set(answer["query_id"][answer["value"].notna()]) - set(queries))
+        if unscored:
+            alone = f"{plural(len(unscored), 'question')} with quality but no scores ({_some(unscored)})"
+            if len(runs) < 2:
+                warnings.append(f"{alone} excluded.")
+                unscored = []
+            else:
+                # Answers choose the run, so a question counts there even if no labeling covers it.
+                queries = sorted([*queries, *unscored])
+                verb = "counts" if len(unscored) == 1 else "count"
+                warnings.append(f"{alone} {verb} for the choice of a run, not for labels.")
         score = score[score["query_id"].isin(queries)]
         labelings = sorted(score["labeling"].unique())
         axes = {"labeling": labelings, "run": runs, "query_id": queries}
@@ -396,6 +408,7 @@ class Inputs:
             closed_book=closed_book,
             warnings=warnings,
             unanswered=tuple(unanswered),
+            unscored=tuple(unscored),
             rows=rows,
         )
 
@@ -447,7 +460,8 @@ class Inputs:
 
     def uncompared(self, panel: Panel) -> Iterator[str]:
         """Yield a sentence on the queries of a panel that cannot compare its runs, if there are any."""
-        often, queries = panel.asked.sum(axis=0), np.array(panel.queries, dtype=object)
+        scored = ~np.isin(panel.queries, self.unscored)
+        often, queries = panel.asked[:, scored].sum(axis=0), np.array(panel.queries, dtype=object)[scored]
         partly = list(queries[(often > 0) & (often < len(panel.runs))])
         never = [*self.unanswered, *queries[often == 0]]
         if panel.means_only or not (partly or never):
@@ -460,7 +474,7 @@ class Inputs:
             lacking.append(f"{len(partly)} lack them for some runs ({_some(partly)})")
         if never:
             lacking.append(f"{len(never)} lack them for all ({_some(never)})")
-        total = len(panel.queries) + len(self.unanswered)
+        total = len(queries) + len(self.unanswered)
         whole = total - len(partly) - len(never)
         yield f"Only {whole} of {total} questions have scores and quality for every run: {', '.join(lacking)}."
 
@@ -578,21 +592,15 @@ def _shared(scores: pd.DataFrame, quality: pd.DataFrame, column: str) -> list[st
     return sorted(common)
 
 
-def _excluded(
-    scores: pd.DataFrame, quality: pd.DataFrame, column: str, asked: Collection[str] | None = None
-) -> Iterator[str]:
-    """Yield a sentence for the runs or questions that only one of the tables has."""
-    scored, rated = set(scores[column].unique()), set(quality[column].unique())
-    alone = {"quality but no scores": rated - scored}
-    # Questions without any quality are reported with those that lack it for some runs.
-    if column == "run":
-        alone["scores but no quality"] = scored - rated
-    noun = "run" if column == "run" else "question"
+def _excluded(scores: pd.DataFrame, quality: pd.DataFrame, asked: Collection[str] | None) -> Iterator[str]:
+    """Yield a sentence for the runs that only one of the tables has."""
+    scored, rated = set(scores["run"].unique()), set(quality["run"].unique())
+    alone = {"quality but no scores": rated - scored, "scores but no quality": scored - rated}
     for lacking, names in alone.items():
         left_out = names if asked is None else names.intersection(asked)
         # Runs that were not requested are not missing.
         if left_out:
-            yield f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded."
+            yield f"{plural(len(left_out), 'run')} with {lacking} ({_some(left_out)}) excluded, and no choice."
 
 
 def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: Collection[str]) -> None:

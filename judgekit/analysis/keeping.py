@@ -206,7 +206,8 @@ def _until_shown(case: Case, follower: Follower) -> str:
     needed = math.nan
     if not math.isnan(follower.r.low):
         telling = follower.series.estimate.telling
-        needed = questions_to_show(follower.r, case.questions, telling, case.rules.of(len(case.followers)))
+        behind = case.resamples.questions(case.scored)
+        needed = questions_to_show(follower.r, behind, telling, case.rules.of(len(case.followers)))
         said = f" If its r stays at that, it takes about {rounded(needed):,} questions in all to show that"
         said += f" {follower.name} follows {case.target}."
     if len(case.panel.runs) == 2:
@@ -409,12 +410,20 @@ def kinds_that_disagree(case: Case) -> Iterator[Claim]:
 def missing_labels(case: Case) -> Iterator[Claim]:
     """Yield which labels are missing, and whether claims depend on them."""
     panel = case.panel
+    covered = case.resamples.questions(case.scored)
+    if covered < case.questions:
+        said = f"Labels are compared on {plural(covered, 'question')}: the others have no scores."
+        yield Claim("unscored", said, value=covered, qualifies=KEEP, line=BASED_ON)
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for name, queries in panel.unbounded.items():
+        lacking.setdefault(queries, []).append(name)
+    for queries, names in lacking.items():
+        lacks, them = ("lacks", "it") if len(names) == 1 else ("lack", "them")
         said = (
-            f"{name} lacks scores on {plural(len(queries), 'question')} ({some_of(queries)}), where nothing bounds"
-            " them: nothing is claimed of it, nor in comparison with it. Add these scores."
+            f"{names_of(names)} {lacks} scores on {plural(len(queries), 'question')} ({some_of(queries)}), where"
+            f" nothing bounds them: nothing is claimed of {them}, nor in comparison with {them}. Add these scores."
         )
-        yield Claim("missing labels", said, name, value=len(queries), line="Keep", rank=5)
+        yield Claim("missing labels", said, names_of(names), value=len(queries), line="Keep", rank=5)
     cases = int(panel.asked.sum())
     for name, number in panel.unknown.items():
         if name not in panel.unbounded:

@@ -44,7 +44,8 @@ class WideTable:
     """The parts of a wide table.
 
     Attributes:
-        scores: columns of `judgekit.data.tables.SCORES`, a labeling for each numeric column.
+        scores: columns of `judgekit.data.tables.SCORES`, a labeling for each numeric column; missing scores have
+            infinite bounds.
         quality: columns of `judgekit.data.tables.RATINGS`, the outcome.
         unused: columns without numbers, which are not compared.
         lower: labelings, and perhaps the outcome, for which lower is better.
@@ -185,8 +186,9 @@ def taken_apart(
             if without:
                 told = f"{len(without):,} of {len(table):,} cells hold no number and are missing"
                 odd.append(f"{name}: {told}, first {without[0]}")
-            # An empty cell is a missing score; 0 would count against the answer.
-            scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
+            # An empty cell is a missing score, which could be any number; 0 would count against the answer.
+            low, high = values.fillna(-np.inf), values.fillna(np.inf)
+            scores.append(keys.assign(labeling=name, measure=MEASURE, value=values, low=low, high=high))
     if not scores:
         if asked:
             raise UsageError(f"{asked[0]}: tools disagree on its direction; {question(asked[0])}")
@@ -199,7 +201,7 @@ def taken_apart(
         quality[outcome.cluster] = table[outcome.cluster] if outcome.cluster in columns else None
     joined = pd.concat(scores, ignore_index=True)
     return WideTable(
-        scores=joined[["labeling", *keys.columns, "measure", "value"]],
+        scores=joined[["labeling", *keys.columns, "measure", "value", "low", "high"]],
         quality=quality,
         unused=tuple(unused),
         lower=tuple(lower),

@@ -164,7 +164,38 @@ def test_questions_that_compare_no_runs_are_counted(gone):
     (alone,) = compare(
         scores[scores["query_id"] > "q0000"], quality, rules=Rules(resamples=100, primary="P@5")
     ).warnings
+    assert alone == "1 question with quality but no scores ('q0000') counts for the choice of a run, not for labels."
+    (alone,) = compare(
+        scores[scores["query_id"] > "q0000"],
+        quality,
+        rules=Rules(resamples=100, primary="P@5"),
+        only={"runs": ["b"]},
+    ).warnings
     assert alone == "1 question with quality but no scores ('q0000') excluded."
+
+
+def test_questions_without_scores_count_for_the_choice_of_a_run_only():
+    scores, quality = noisy(n=90, runs=("a", "b"))
+    few = scores[scores["query_id"] < "q0030"]
+    rules = Rules(resamples=200)
+    whole, partly = compare(scores, quality, rules=rules), compare(few, quality, rules=rules)
+    choices = [[claim for claim in found.decision.claims if claim.line == "Choose"] for found in (whole, partly)]
+    assert choices[0] == choices[1]
+    assert "90 questions, 2 runs" in " ".join(partly.decision.text.split())
+    assert claims(partly.decision, "unscored")
+    assert not claims(whole.decision, "unscored")
+    alone = compare(few, quality[quality["query_id"] < "q0030"], rules=rules)
+    columns = ["labeling", "run", "level", "coefficient", "value", "n"]
+    pd.testing.assert_frame_equal(partly.table[columns], alone.table[columns])
+
+
+def test_a_few_groups_with_scores_claim_nothing_however_many_have_quality():
+    scores, quality = noisy(n=90, runs=("a", "b"), labelings={"good": 0.1})
+    quality["topic"] = "t" + quality["query_id"].where(quality["query_id"] >= "q0030", "q").str[-4:]
+    rules = Rules(resamples=200, groups="topic")
+    assert claims(compare(scores, quality, rules=rules).decision, "follows")
+    found = compare(scores[scores["query_id"] < "q0046"], quality, rules=rules).decision
+    assert not [claim for claim in found.claims if claim.kind in ("follows", "gain", "keep") and claim.shown]
 
 
 def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():

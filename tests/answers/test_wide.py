@@ -16,6 +16,7 @@ from tests.commands import Judgekit
 from tests.small import folder, judgekit  # noqa: F401 - fixtures
 
 THUMB = DeclaredOutcome("thumb")
+RAGAS = Path(__file__).parent.parent / "exports" / "ragas-0.4.3"
 ROWS = [
     {"user_input": "Which city?", "response": "x", "faithfulness": 0.5, "relevancy": "0.25", "thumb": "up", "ok": True},
     {
@@ -48,7 +49,9 @@ def test_numeric_columns_are_labelings_and_an_empty_cell_is_no_score() -> None:
     city, river = apart.quality["query_id"]
     assert scores.loc[city].to_dict() == {"faithfulness": 0.5, "relevancy": 0.25, "ok": 1.0}
     assert scores.loc[river].dropna().to_dict() == {"ok": 0.0}
-    assert len(apart.scores) == 4
+    ends = apart.scores.set_index(["query_id", "labeling"])[["low", "high"]]
+    assert ends.loc[river, "relevancy"].tolist() == [-np.inf, np.inf]
+    assert ends.loc[city, "relevancy"].tolist() == [0.25, 0.25]
     assert apart.unused == ("response",)
     assert apart.quality[["run", "metric", "value"]].to_numpy().tolist() == [
         ["v1", "thumb", "up"],
@@ -62,11 +65,63 @@ def test_a_text_among_numbers_is_a_missing_score_and_named_with_its_line(tmp_pat
     lines[5:8] = ["q5,.5,?,1", "q6,.6,?,0", "q7,,?,1"]
     (tmp_path / "app.csv").write_text("question,good,bad,thumb\n" + "\n".join(lines) + "\n")
     apart = taken_apart({"app": tmp_path / "app.csv"}, THUMB)
-    assert apart.scores["labeling"].value_counts().to_dict() == {"good": 18}
+    assert apart.scores.groupby("labeling")["value"].agg(["count", "size"]).to_numpy().tolist() == [[18, 20]]
     assert apart.notes == [
         f"good: 1 of 20 cells hold no number and are missing, first {tmp_path / 'app.csv'}, line 6.",
         "Columns without numbers are not compared: bad.",
     ]
+
+
+def with_gaps() -> dict[str, pd.DataFrame]:
+    """Two runs on 40 questions: old is right on 20, new on 30; on the first 20 old leads by 10."""
+    random = np.random.default_rng(5)
+    tables = {}
+    for run, right in (("old", range(20)), ("new", range(10, 40))):
+        rows = []
+        for query in range(40):
+            a, b = random.random(2).round(2)
+            thumb = "up" if query in right else "down"
+            rows.append({"user_input": f"What is {query}?", "a": a, "b": b, "thumb": thumb})
+        tables[run] = pd.DataFrame(rows)
+    return tables
+
+
+def without(table: pd.DataFrame, **first: int) -> pd.DataFrame:
+    """Return a table that lacks scores from a row on, by column."""
+    return table.assign(**{name: table[name].where(table.index < number) for name, number in first.items()})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"a": 20, "b": 20}, {"a": 20, "b": 20}),
+        ({"a": 20}, {"b": 15}),
+        ({"a": 10, "b": 30}, {"a": 20}),
+        ({"a": 0}, {"b": 35}),
+        ({"a": 0, "b": 0}, {}),
+    ],
+)
+def test_a_run_is_chosen_by_every_question_with_an_outcome_whatever_scores_are_missing(
+    old: dict[str, int], new: dict[str, int]
+) -> None:
+    tables = with_gaps()
+    whole = jk.compare(tables, outcome="thumb").decision
+    gaps = {"old": without(tables["old"], **old), "new": without(tables["new"], **new)}
+    lacking = jk.compare(gaps, outcome="thumb").decision
+    assert "Ship new: it is shown to be the best of 2, 25.0 points ahead" in " ".join(whole.text.split())
+    assert "40 questions, 2 runs" in lacking.text
+    chosen = [[claim for claim in found.claims if claim.line == "Choose"] for found in (whole, lacking)]
+    assert chosen[0] == chosen[1]
+    # Nothing is claimed of labels that lack more than a few scores.
+    assert not [claim for claim in lacking.claims if claim.kind in ("keep", "follows") and claim.shown]
+
+
+def test_a_metric_that_failed_on_some_questions_changes_no_choice_of_a_real_export(judgekit: Judgekit) -> None:  # noqa: F811
+    files = [("--scores", RAGAS / f"{run}.csv") for run in ("bm25", "dense")]
+    said = " ".join(judgekit("compare", *files[0], *files[1], "--outcome", "exact_match", code=0).out.split())
+    assert "ship dense: it answers best so far" in said
+    assert "8 questions, 2 runs" in said
+    assert "noise_sensitivity(mode=relevant) lack scores on 1 question" in said
 
 
 def test_a_column_of_verdicts_in_words_is_a_score() -> None:
@@ -211,7 +266,8 @@ def of_deepeval(threshold: float, entries: list[tuple[float, bool]]) -> str:
     for place, (score, passed) in enumerate(entries):
         metric = {"name": "Hallucination", "score": score, "threshold": threshold, "success": passed}
         correct = {"name": "Correctness", "score": place % 2, "threshold": 0.5, "success": bool(place % 2)}
-        tests.append({"name": f"t{place}", "input": f"What is {place}?", "metrics_data": [metric, correct]})
+        told = {"name": f"t{place}", "input": f"What is {place}?", "actual_output": "This."}
+        tests.append({**told, "metrics_data": [metric, correct]})
     return json.dumps({"test_results": tests})
 
 
