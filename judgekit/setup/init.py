@@ -114,7 +114,7 @@ def _planned(
     docs = passages.docs
     outcome = known_outcome(files, runs, questions.queries, asked)
     depth = max(outcome.depths)
-    give_judgments_ids(files, questions.queries, docs)
+    give_judgments_ids(files, runs, questions.queries, docs)
     judgments = read_judgments(files, runs, asked, docs, depth)
     own = [note for run in runs.runs.values() for note in own_documents(run, judgments.labelings, (asked, docs))]
     if own:

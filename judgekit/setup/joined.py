@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -305,31 +307,65 @@ def give_results_ids(files: Files, found: FoundRuns) -> FoundRuns:
     return FoundRuns(runs, run_files)
 
 
-def give_judgments_ids(files: Files, queries: Queries, docs: Docs) -> None:
-    """Give judgments of texts, whose ids are made of these, the ids of the same questions and passages elsewhere."""
+def give_judgments_ids(files: Files, runs: FoundRuns, queries: Queries, docs: Docs) -> None:
+    """Give judgments the ids that the same questions and passages have elsewhere; those that no run found are kept."""
     for file in [file for file in files.of("qrels") if file.nested]:
         labeling = files.read(file, "qrels", read_qrels)
         if labeling is None:
             continue
         table = labeling.table[["query_id", "doc_id", "relevance"]]
-        query_ids = {hashed("q", query.text): query_id for query_id, query in queries.items()}
-        doc_ids = _ids_of_texts({*table["doc_id"]}, docs)
-        rows, texts = [], 0
+        query_ids = _ids_of_questions(file, queries)
+        doc_ids = _ids_of_texts({*table["doc_id"]}, docs) | _ids_of_found(file, {*table["doc_id"]}, runs, docs)
+        grades: dict[tuple[str, str], float] = {}
+        texts, strange = 0, 0
         for query_id, doc_id, relevance in table.itertuples(index=False, name=None):
             own = query_ids.get(query_id, query_id), doc_ids.get(doc_id, doc_id)
             texts += own != (query_id, doc_id)
-            if own[0] in queries and own[1] in docs:
-                rows.append({"query_id": own[0], "doc_id": own[1], "relevance": relevance})
-        if not texts or not rows:
+            if own[0] not in queries:
+                strange += 1
+            elif grades.setdefault(own, relevance) != relevance:
+                low, high = sorted((grades[own], relevance))
+                twice = f"{own[1]!r} for query {own[0]!r} has the grades {low:g} and {high:g}"
+                files.problems.append(f"{file.name}: {twice}: keep one of them")
+        if not texts or not grades:
             continue
-        copy = _add_copy(files, file, rows, {})
+        rows = [{"query_id": query, "doc_id": doc, "relevance": grade} for (query, doc), grade in grades.items()]
+        of_run = run_with_gold(file, runs)
+        copy = _add_copy(files, file, rows, {}, name=f"gold-{slug(of_run)}" if of_run else "")
+        copy.run = of_run
         file.taken.append(f"{len(rows):,} judgments, found by their texts: written to {copy.name} with their ids")
         file.drop("qrels")
-        if len(rows) < len(table):
+        if strange:
             files.cautions.append(
-                f"{file.name}: {len(table) - len(rows):,} of its {len(table):,} judgments are left out, since no other"
-                " file holds their questions or their passages"
+                f"{file.name}: {strange:,} of its {len(table):,} judgments are left out, since no other file holds"
+                " their questions"
             )
+        unknown = sum(is_content_id(doc) and doc not in docs for _, doc in grades)
+        if unknown:
+            files.cautions.append(
+                f"{file.name}: no other file holds the texts of the passages of {unknown:,} of its {len(table):,}"
+                " judgments: these count as passages that no run found"
+            )
+
+
+def run_with_gold(file: Input, runs: FoundRuns) -> str:
+    """Return the run that a file of judgments holds as well, or held before it was written again; "" of others."""
+    if file.run or "run" not in file.content.kinds:
+        return file.run
+    return next(iter(sorted(runs.of(file))), file.stem)
+
+
+def _ids_of_questions(file: Input, queries: Queries) -> dict[str, str]:
+    """Return the ids that the questions of a file have among others, by those that they have in the file."""
+    ids = {hashed("q", query.text): query_id for query_id, query in queries.items()}
+    if "query" not in file.content.kinds:
+        return ids
+    by_text = {folded(query.text): query_id for query_id, query in queries.items()}
+    with suppress(DataError):  # its judgments are read all the same
+        for query_id, query in read_queries(file.given).items():
+            if query_id not in queries and folded(query.text) in by_text:
+                ids[query_id] = by_text[folded(query.text)]
+    return ids
 
 
 def _ids_of_texts(made: set[str], docs: Docs) -> dict[str, str]:
@@ -342,6 +378,23 @@ def _ids_of_texts(made: set[str], docs: Docs) -> dict[str, str]:
             if doc_id in unknown:
                 found.setdefault(doc_id, doc.doc_id)
     return found
+
+
+def _ids_of_found(file: Input, judged: set[str], runs: FoundRuns, docs: Docs) -> dict[str, str]:
+    """Return the ids that runs have for judged passages which the file itself names otherwise, by their texts."""
+    found = set(chain.from_iterable(run.doc_ids for run in runs.runs.values()))
+    # The ids of a file that was written again are not those of its run.
+    again = "run" in file.content.kinds and file not in runs.files.values()
+    unmet = judged if again else judged - found
+    texts = {}
+    with suppress(DataError):  # it holds ids alone
+        own = read_docs(file.given)
+        texts = {doc.doc_id: (doc.title, doc.text) for doc in own.get(sorted(doc for doc in unmet if doc in own))}
+    if not texts:
+        return {}
+    # Two passages of a collection may have the same text; only ids made of texts, or given anew, are no ids of a user.
+    named = {(doc.title, doc.text): doc.doc_id for doc in docs.get(sorted(found)) if again or is_content_id(doc.doc_id)}
+    return {doc_id: named[text] for doc_id, text in texts.items() if text in named}
 
 
 @dataclass
@@ -458,7 +511,8 @@ class _Result:
                 " each is used"
             )
         file.taken.append(f"{same}: written to {copy.name} with their ids")
-        file.kinds = ["query"] if self.table is None else []
+        # Its judgments get their ids later, from all runs.
+        file.drop("doc", "run", "answer", *([] if self.table is None else ["query"]))
         file.tell_nested()
         return copy, added
 

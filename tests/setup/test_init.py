@@ -2,13 +2,15 @@ import csv
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from judgekit.data.forms import content_id
 from judgekit.data.readers import read_queries
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
@@ -178,11 +180,118 @@ def test_judgments_of_texts_get_the_ids_of_the_files_beside_them(data, judgekit)
     elsewhere = [{**judged[0], "query": "Who?"}, {**judged[0], "passage": "Nobody."}]
     lines(data / "umbrela.jsonl", [*judged, *elsewhere])
     said = judgekit("init", ".", code=0)
-    assert "umbrela.jsonl           12 judgments, found by their texts: written to imported/umbrela.jsonl" in said.out
-    assert "umbrela.jsonl: 2 of its 14 judgments are left out, since no other file holds their questions" in said.err
+    assert "umbrela.jsonl           13 judgments, found by their texts: written to imported/umbrela.jsonl" in said.out
+    assert "umbrela.jsonl: 1 of its 14 judgments are left out, since no other file holds their questions\n" in said.err
+    assert (
+        "umbrela.jsonl: no other file holds the texts of the passages of 1 of its 14 judgments: these count" in said.err
+    )
     written = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows(data / "imported" / "umbrela.jsonl")}
-    assert written == {(f"q{n}", f"d{n}{part}"): grade for n in range(6) for part, grade in (("a", 3), ("b", 0))}
+    known = {(f"q{n}", f"d{n}{part}"): grade for n in range(6) for part, grade in (("a", 3), ("b", 0))}
+    assert written == {**known, ("q0", content_id("", "Nobody.")): 3}
     assert 'qrels = "imported/umbrela.jsonl"' in (data / "experiment.toml").read_text()
+
+
+def points(data: Path, number: int = 8) -> list[str]:
+    """Write the responses of a store for two runs, of which only the first question finds its document, at rank 1."""
+    for file in ("queries.jsonl", "docs.jsonl", "good.trec", "poor.trec"):
+        (data / file).unlink()
+    asked = [f"What is kept in hall {n}?" for n in range(number)]
+    for run in ("bm25", "dense"):
+        responses = []
+        for n, question in enumerate(asked):
+            ids = ["x0" if n == rank == 0 else f"{run}-{n}-{rank}" for rank in range(3)]
+            found = [{"id": own, "score": 0.5, "payload": {"text": f"{own} is kept"}} for own in ids]
+            responses.append({"query_id": f"q{n}", "question": question, "points": found})
+        lines(data / f"{run}.jsonl", responses)
+    return asked
+
+
+@pytest.mark.parametrize("name", ["golden.json", "expected(alternatives=each):golden.json", "golden.csv", "rows.json"])
+def test_expected_documents_that_no_run_found_count_as_such(name, data, judgekit):
+    """Left out, they made every recall 1."""
+    asked = points(data)
+    expected = [(question.upper(), f"x{n}") for n, question in enumerate(asked)]
+    golden = [{"query": question, "documents": [doc]} for question, doc in expected]
+    if "alternatives" in name:
+        golden = [{"query": question, "documents": [[doc, f"{doc}-too"]]} for question, doc in expected]
+    elif name == "rows.json":  # a row for each document, so that the second asks its question again
+        golden += [{"query": question, "documents": [f"{doc}-too"]} for question, doc in expected]
+    if name == "golden.csv":
+        table(data / name, ["question", "expected_ids"], [(question, json.dumps([doc])) for question, doc in expected])
+    else:
+        (data / name.split(":")[-1]).write_text(json.dumps(golden))
+    judgekit("init", ".", name, code=0)
+    ids = {f"x{n}" for n in range(8)}
+    if "alternatives" in name or name == "rows.json":
+        ids |= {f"{doc}-too" for doc in ids}
+    (imported,) = (data / "imported").iterdir()
+    assert {(row["query_id"], row["doc_id"]) for row in rows(imported)} == {(f"q{doc[1]}", doc) for doc in ids}
+    said = judgekit("score", "--run", "bm25.jsonl", "--qrels", f"gold={imported}", "-m", "R@3 RR", code=0)
+    recall = 8 / 8 / len(ids)
+    assert said.out.split()[-2:] == [f"{recall:.4f}", "0.1250"]
+
+
+def test_a_golden_set_of_which_nothing_was_found_judges_the_questions(data, judgekit):
+    golden = [{"query": question, "documents": [f"y{n}"]} for n, question in enumerate(points(data))]
+    (data / "golden.json").write_text(json.dumps(golden))
+    said = judgekit("init", ".", code=0)
+    assert "imported/golden.jsonl judges none of the passages that the runs found" in said.err
+    assert "none of the questions" not in said.out + said.err
+
+
+def test_a_document_that_is_expected_with_two_grades_is_a_problem(data, judgekit):
+    question, *_ = points(data)
+    golden = [{"query": q, "documents": ["x0"], "grades": [n]} for n, q in enumerate((question, question.upper()), 1)]
+    (data / "golden.json").write_text(json.dumps(golden))
+    said = judgekit("init", ".", code=2)
+    assert "golden.json: 'x0' for query 'q0' has the grades 1 and 2: keep one of them" in said.err
+
+
+def with_gold(data: Path, name: str, gold: Mapping[int, str], **more: Any) -> None:
+    """Write what an application found and should have found, as ragas keeps it, all by its text."""
+    docs = {doc["doc_id"]: doc["text"] for doc in rows(data / "docs.jsonl")}
+    records = application(data, name, 4)
+    for n, record in enumerate(records):
+        record |= {"reference_contexts": [docs.get(gold[n], gold[n])]} | {key: [f"g{n}"] for key in more}
+    lines(data / f"{name}.jsonl", records)
+    (data / f"{name}.trec").unlink()
+
+
+def gold_in(data: Path) -> dict[str, str]:
+    """The files of existing judgments in the experiment, by the name of the labeler."""
+    labelers = tomllib.loads((data / "experiment.toml").read_text())["labelers"]
+    return {labeler["name"]: labeler["qrels"] for labeler in labelers if labeler["kind"] == "provenance"}
+
+
+@pytest.mark.parametrize("ids", [{}, {"reference_context_ids": True}], ids=["texts", "ids beside texts"])
+@pytest.mark.parametrize("asked", ["by text", "by id"])
+def test_gold_passages_that_all_exports_repeat_are_one_labeler(ids, asked, data, judgekit):
+    """Two were named like the runs; with ids of their own, or questions beside them, there was none."""
+    gold = {n: f"d{n}a" for n in range(5)} | {5: "Nobody found this."}
+    for name in RUNS:
+        with_gold(data, name, gold, **ids)
+    (data / "docs.jsonl").unlink()
+    if asked == "by text":
+        (data / "queries.jsonl").unlink()
+    judgekit("init", ".", code=0)
+    held = tomllib.loads((data / "experiment.toml").read_text())
+    ((name, qrels),) = gold_in(data).items()
+    runs = [word for run, file in held["runs"].items() for word in ("--run", f"{run}={file}")]
+    said = judgekit("score", *runs, "--qrels", f"{name}={qrels}", "-m", "R@3", code=0)
+    assert name == "gold"
+    assert [line.split() for line in said.out.splitlines()[1:]] == [
+        ["gold", "good", "0.8333"],
+        ["gold", "poor", "0.3333"],
+    ]
+
+
+def test_gold_passages_in_which_exports_differ_are_told(data, judgekit):
+    same = {n: f"d{n}a" for n in range(6)}
+    with_gold(data, "good", same)
+    with_gold(data, "poor", same | {5: "d5b"})
+    said = judgekit("init", ".", code=0)
+    assert "differ, so that each file is a labeler of its own" in said.err
+    assert [*gold_in(data)] == ["gold-good", "gold-poor"]
 
 
 def test_score_says_why_judgments_of_texts_meet_no_run(data, judgekit):
