@@ -8,6 +8,7 @@ arguments, column values, dictionary keys and (as slugs) file names. The law ``p
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import traceback
@@ -212,7 +213,7 @@ def split_file(text: str) -> tuple[str | None, str]:
 def split_form(text: str | Path) -> tuple[str, str]:
     """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file."""
     source = str(text)
-    if Path(source).exists():
+    if os.path.exists(source):  # False, not an error, for a name that is too long
         return "", source
     # "https" looks like a form in front of a path, and would be refused as an unknown one.
     if _REMOTE.match(source):

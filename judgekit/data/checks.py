@@ -114,7 +114,7 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
         elif not ranked and up >= MANY and not down:
             yield (
                 f"{whose}: every list goes from the lowest score to the highest. Documents are ordered by"
-                " score, highest first: negate distances"
+                " score, highest first: negate distances, or name their column as ranks, csv(rank=COLUMN):FILE"
             )
 
 

@@ -209,7 +209,7 @@ def find(keys: Keys, among: Keys) -> Codes:
     return found
 
 
-NOT_PLAIN: Final = (pa.ArrowException, OSError, ValueError)
+NOT_PLAIN: Final = (pa.ArrowException, OSError, ValueError, KeyError)
 """Errors of reading by columns if a cell is not plain, so that the file has to be read record by record."""
 
 

@@ -303,6 +303,9 @@ class Source:
         if others:
             either = f" (or {', '.join(map(repr, others))})"
         hint = nearest(name, map(str, record.fields))
+        far = next((field for field in map(str, record.fields) if "distance" in field.lower()), "")
+        if far and key == "score" and self.path is not None:  # read as scores, they would turn each list upside down
+            hint = f" Of distances the lowest is best: write {self.format}(rank={far}):{self.path.name}"
         return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
     def get(self, record: DataRecord, key: str) -> Any:

@@ -229,6 +229,8 @@ def as_table(source: Any) -> Any:
 def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
     """Yield the records of a table, of objects, or of a dictionary by id; absent values are None, sequences lists."""
     source = as_pandas(source)
+    if isinstance(source, np.ndarray):
+        source = source.tolist()
     own = origin.names.get("id", ("",))[0]
     if isinstance(source, pd.DataFrame):
         columns = [*map(str, source.columns)]
@@ -260,8 +262,13 @@ def _fields(item: object) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+    value = as_pandas(value)
+    if isinstance(value, pd.DataFrame):
+        return value.to_dict("records")
+    # Arrays and numbers of numpy, columns of pandas and polars.
+    listed = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    if callable(listed) and not isinstance(value, type):
+        value = listed()
     if isinstance(value, tuple):
         return list(value)
     absent = value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -7,6 +7,7 @@ forms is in ``docs/formats.md``.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -66,6 +67,14 @@ def located(source: str | Path, kind: str) -> Located:
         return Located(Path(source), _AUTO)
     spec, text = form_of(source)
     path = Path(text)
+    try:
+        os.lstat(text)
+        named = True
+    except (OSError, ValueError) as error:
+        # Not a missing file, which its reader tells.
+        named = isinstance(error, OSError) and bool(text) and error.errno != errno.ENAMETOOLONG
+    if not named:
+        raise DataError(f"{text[:40]!r} is not the name of a file; expected {DECLARED[kind].expected}")
     of_beir = spec.name in ("auto", "beir") and path.is_dir() and any(path.glob("corpus.jsonl*"))
     if not of_beir:
         if spec.name == "beir":

@@ -166,6 +166,21 @@ def test_excels_line_about_the_separator_is_no_header(start: str, mark: str, end
     assert read_queries(path)["q1"].text == "Who?"
 
 
+def test_distances_are_read_by_the_way_that_the_error_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a frame of LanceDB holds them, beside the question's id."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"query_id": ["q1"] * 3, "doc_id": ["a", "b", "c"], "_distance": [0.1, 0.2, 0.75]})
+    frame.to_csv("found.csv", index=False)
+    frame.to_parquet("found.parquet")
+    frame.to_json("found.jsonl", orient="records", lines=True)
+    for name in ("found.csv", "found.parquet", "found.jsonl"):
+        with pytest.raises(
+            DataError, match=r"lacks the field 'score'.*Of distances the lowest is best: write"
+        ) as caught:
+            read_run(name)
+        assert lists_of_run(caught.value.reason.split("write ")[1]) == {"q1": ["a", "b", "c"]}
+
+
 ROWS_JOINED = {
     "TREC run": (read_run, "q{} Q0 d1 1 2 t\n"),
     "TREC qrels": (read_qrels, "q{} 0 d1 1\n"),

@@ -53,7 +53,12 @@ def is_id(value: Any) -> bool:
 
 def first_of(fields: Fields, names: Iterable[str]) -> str | None:
     """Return the first name with a value."""
-    return next((name for name in names if fields.get(name) not in (None, "")), None)
+    return next((name for name in names if not is_blank(fields.get(name))), None)
+
+
+def is_blank(value: Any) -> bool:
+    """Return whether a cell holds nothing; a table in a cell cannot be compared with a text."""
+    return value is None or (isinstance(value, str) and not value)
 
 
 def passage_of(item: Any) -> Passage:

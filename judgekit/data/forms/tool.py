@@ -13,7 +13,17 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.forms.entry import Entry, Passage, content_id, list_of, listed_in, object_in, passage_of, turns_in
+from judgekit.data.forms.entry import (
+    Entry,
+    Passage,
+    content_id,
+    is_blank,
+    list_of,
+    listed_in,
+    object_in,
+    passage_of,
+    turns_in,
+)
 from judgekit.data.records import Fields
 from judgekit.registry import DataForm
 
@@ -214,7 +224,7 @@ def paths_of(tool: Tool, fields: Fields) -> dict[str, str]:
         for path in either(getattr(tool, part)):
             # deepeval keeps gold texts under a name that others use for retrieved passages.
             taken = part == "gold" and path == found.get("passages")
-            if not taken and _seen(tool, fields, part, path) not in (None, ""):
+            if not taken and not is_blank(_seen(tool, fields, part, path)):
                 found[part] = path
                 break
     return found
