@@ -266,6 +266,11 @@ def test_an_export_without_passages_holds_questions_and_answers(form, file, know
         assert [by_question[run, query.query_id] for run in runs] == [question.answer(run) for run in runs]
 
 
+def test_verdicts_of_pydantic_evals_are_told_as_scores():
+    content = recognise(EXPORTS / "pydantic_evals-2.62.0" / "bm25.json")
+    assert content.form.taken(content.told)["assertions.EqualsExpected"] == "score"
+
+
 def test_what_a_judge_of_ragelo_said_is_its_judgments(tmp_path):
     """It writes no line where the judge failed; a line that holds an exception all the same is no label of 0."""
     path = EXPORTS / "ragelo-0.7.0" / "results.jsonl"

@@ -14,7 +14,7 @@ PYDANTIC_EVALS: Final = Tool(
     answer="output | output.answer",
     reference="expected_output | expected_output.answer",
     passages="output.documents | output.contexts | attributes.documents | attributes.contexts",
-    scores="scores.* | metrics.*",
+    scores="scores.* | assertions.* | metrics.*",
     rows="cases",
     example='{"name": "q1", "inputs": "Who?", "output": "Ann", "expected_output": "Ann", "scores": {},'
     ' "assertions": {}}\n',
