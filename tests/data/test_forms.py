@@ -112,6 +112,21 @@ def test_small_whole_numbers_under_score_are_grades(tmp_path: Path, cell: str, k
     assert recognise(put(tmp_path, b"query_id,doc_id,score\nq1,d1,1\nq1,d2," + cell.encode() + b"\n")).kinds == (kind,)
 
 
+@pytest.mark.parametrize("table", [RATINGS, SCORES])
+@pytest.mark.parametrize("name", ["trec", *(form.name for form in FORMS.values() if form.nested)])
+def test_a_form_without_rows_is_refused_for_a_table(tmp_path: Path, table: Any, name: str) -> None:
+    path = put(tmp_path, b"q1 Q0 d1 1 2 x\n")
+    with pytest.raises(DataError, match=f"is read as '{name}', which has no rows"):
+        read_table(table, f"{name}:{path}")
+
+
+@pytest.mark.parametrize("gold", [[{"page": 3}], [None], ["by Ann", {"text": None}]])
+def test_a_relevant_passage_has_an_id_or_a_text(tmp_path: Path, gold: list[Any]) -> None:
+    path = put(tmp_path, lines({"query_id": "q1", "user_input": "Who?", "response": "Ann", "reference_contexts": gold}))
+    with pytest.raises(DataError, match="line 1: 'reference_contexts' holds a passage with neither an id nor a text"):
+        read_qrels(path)
+
+
 def test_numbers_without_a_name_are_neither_ranks_nor_scores_nor_grades(tmp_path: Path) -> None:
     path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
     for read, number in ((read_run, "score"), (read_qrels, "relevance"), (read_docs, "score")):

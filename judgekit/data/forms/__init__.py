@@ -132,6 +132,10 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
     """Return the name of a file's flat form and its records."""
     note_read(path)
     form = flat_form(Beginning.of(path, expected)) if spec.name == "auto" else form_named(spec.name)
+    if form.nested or form is TREC:
+        raise DataError(
+            f"is read as {form.name!r}, which has no rows with columns of other names; expected {expected}", path
+        )
     return form.name, flat_records(form, path, spec)
 
 

@@ -240,7 +240,9 @@ def entry_by(tool: Tool, fields: Fields) -> Entry:
     golden: dict[str | tuple[str, ...], int] = {}
     for passage in gold:
         if passage.get("id") is None:
-            text = str(passage.get("text"))
+            text = passage.get("text")
+            if not isinstance(text, str):
+                raise ValueError(f"{paths['gold']!r} holds a passage with neither an id nor a text")
             # A retrieved gold passage keeps its id there.
             passage["id"] = known.get(text, content_id(str(passage.get("title") or ""), text))
         own = passage["id"]
