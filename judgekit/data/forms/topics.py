@@ -42,18 +42,18 @@ def _topics(path: Path) -> Iterator[DataRecord]:
         fields = {}
         if number := _NUMBER.search(found[2] or ""):
             fields["query_id"] = number[1].strip()
-        tags = list(_FIELD.finditer(found[3]))
-        for tag, following in zip(tags, [*tags[1:], None], strict=False):
-            name = _NAMES.get(tag[1].lower(), tag[1].lower())
-            content = found[3][tag.end() : following.start() if following else None]
-            label = re.match(rf"\s*{_LABELS[name]}\s*:", content) if name in _LABELS else None
-            field = _one_line(content[label.end() if label else 0 :])
+        untagged, *parts = _FIELD.split(found[3])
+        for tag, content in zip(parts[::2], parts[1::2], strict=True):
+            name = _NAMES.get(tag.lower(), tag.lower())
+            if name in _LABELS:
+                content = re.sub(rf"\A\s*{_LABELS[name]}\s*:", "", content)
+            field = _one_line(content)
             if name in fields and name in _ONCE:
-                raise DataError(f"this topic has two fields <{tag[1]}>: keep one of them", path, line)
+                raise DataError(f"this topic has two fields <{tag}>: keep one of them", path, line)
             # Topics of diversity tasks have a field for each subtopic.
             fields[name] = f"{fields[name]}\n{field}" if name in fields else field
         # Under other names (query and question) a topic may have two texts; the user decides which one is asked.
-        text_of_topic = fields.get("title") if tags else _one_line(found[3])
+        text_of_topic = fields.get("title") if parts else _one_line(untagged)
         if text_of_topic:
             fields["text"] = text_of_topic
         if not fields.get("query_id"):
