@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
+from judgekit.data.forms import nested_form
 from judgekit.data.forms.delimited import TREC, TSV, PlainQuotes
 from judgekit.data.forms.files import FILES
 from judgekit.data.forms.sheets import sheets
@@ -348,8 +350,12 @@ def _holds_responses(folder: Path) -> bool:
     """Return whether a folder holds a search engine's responses, a file for each question, which are one run."""
     if len(list(folder.glob("*.json"))) < 2 or not FILES.marks(Beginning.of(folder, "data")):
         return False
-    form = recognise(folder).form
-    return form is not None and form.name in ("elasticsearch", "qdrant")
+    # Read as one table, a folder could not take the experiment.
+    try:
+        told = nested_form(islice(FILES.read(folder), 1))
+    except DataError:
+        return False
+    return told is not None and told[0].name in ("elasticsearch", "qdrant")
 
 
 def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:

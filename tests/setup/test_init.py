@@ -418,6 +418,16 @@ def test_a_folder_with_a_response_for_each_question_is_a_run(data, judgekit):
         assert [(q, doc) for q in asked for doc in lists.top(q)] == [(q, doc) for q, doc, *_ in before[name]]
 
 
+def test_a_folder_of_json_files_takes_the_experiment_of_its_own(data, judgekit):
+    """A folder that is read as one table is an input, which no command replaces."""
+    for path in data.iterdir():
+        path.unlink()
+    for run in ("bm25", "dense"):
+        shutil.copy(Path(__file__).parent.parent / "exports" / "inspect_ai-0.3.285" / f"{run}.json", data)
+    judgekit("init", ".", code=0)
+    assert {*load(data / "experiment.toml").runs} == {"bm25", "dense"}
+
+
 def test_init_reads_responses_in_the_order_of_the_queries_by_the_cure_that_it_names(data, judgekit):
     before = {name: ranked(data, name) for name in RUNS}
     for name, said in responses(data).items():
