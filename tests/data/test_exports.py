@@ -533,29 +533,6 @@ def cures_in(path):
     return re.findall(rf"write (\S+:){path} to take one of them, or (\S+:){path} if", str(refused.value))[0]
 
 
-def test_filters_of_lm_eval_are_chosen_or_named_runs(tmp_path):
-    """Generated in the shape of the harness' samples: a line for each document and filter."""
-    path = tmp_path / "samples_halls.jsonl"
-    rows = [sample_of(filter=name, filtered_resps=[f"by {name}"]) for name in ("strict-match", "flexible-extract")]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    one, runs = cures_in(path)
-    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == ["by strict-match"]
-    each = read_table(ANSWERS, f"{runs}{path}")
-    assert dict(zip(each["run"], each["answer"], strict=True)) == {
-        row["filter"]: row["filtered_resps"][0] for row in rows
-    }
-
-
-def test_repetitions_of_lm_eval_are_chosen_or_named_runs(tmp_path):
-    """Generated: a filter that keeps all replies of a request."""
-    path = tmp_path / "samples_halls.jsonl"
-    path.write_text(json.dumps(sample_of(filtered_resps=[["Ann", "Bob"]])) + "\n")
-    one, runs = cures_in(path)
-    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == ["Ann"]
-    assert read_table(ANSWERS, f"lm_eval(reply=2):{path}")["answer"].tolist() == ["Bob"]
-    assert sorted(read_table(ANSWERS, f"{runs}{path}")["run"]) == ["1", "2"]
-
-
 @pytest.mark.parametrize(("target", "right"), [("1", "Bartholomew"), ("Bartholomew", "Bartholomew"), ("0", "Ann")])
 def test_choices_of_lm_eval_are_answered_in_either_way_that_the_harness_chooses(target, right, tmp_path):
     """Generated: log-probabilities, whose numbers and truths the harness logs as texts."""
@@ -596,26 +573,32 @@ def test_samples_of_lm_eval_that_answer_nothing_are_refused_with_their_line(chan
         read_table(ANSWERS, path)
 
 
-def test_several_targets_of_lm_eval_are_several_references(tmp_path):
-    """The harness logs a list as Python shows it."""
-    path = tmp_path / "samples_halls.jsonl"
-    path.write_text(json.dumps(sample_of(target="['Ann', 'Anne']")) + "\n")
-    (query,) = read_queries(path).values()
-    assert query.answers == ("Ann", "Anne")
+@pytest.mark.parametrize("run", RUNS)
+def test_replies_of_lm_eval_are_chosen_or_named_runs(run):
+    path = EXPORTS / "lm_eval-0.4.13" / f"halls_replies-{run}.jsonl"
+    one, runs = cures_in(path)
+    assert one == "lm_eval(reply=1):"
+    said = ["" if (run, q.id) == ("dense", "005") else q.answer(run) for q in QUESTIONS]
+    assert read_table(ANSWERS, f"{one}{path}")["answer"].tolist() == said
+    assert {*read_table(ANSWERS, f"lm_eval(reply=2):{path}")["answer"]} == {"I still don't know."}
+    assert sorted(read_table(ANSWERS, f"{runs}{path}")["run"]) == ["1"] * 8 + ["2"] * 8
+    # The harness logs several references as Python shows a list.
+    references = [query.answers for query in read_queries(f"{one}{path}").values()]
+    assert [{*texts} for texts in references] == [{q.reference, q.reference.upper()} for q in QUESTIONS]
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_samples_that_the_harness_logged_by_two_filters_are_as_many_runs(run):
     path = EXPORTS / "lm_eval-0.4.13" / f"halls_filters-{run}.jsonl"
     one, runs = cures_in(path)
-    assert one == "lm_eval(filter=strict):"
+    assert one == "lm_eval(filter='strict-match'):"
     each = read_table(ANSWERS, f"{runs}{path}")
     replies = {(row.run, row.query_id): row.answer for row in each.itertuples()}
     assert len(replies) == 2 * len(QUESTIONS)
     for question in QUESTIONS:
         said = "" if (run, question.id) == ("dense", "005") else question.answer(run)
-        assert replies["flexible", question.id] == (said or "[invalid]")
-        assert replies["strict", question.id] == (said if re.fullmatch(r"\w+", said) else "[invalid]")
+        assert replies["flexible-extract", question.id] == (said or "[invalid]")
+        assert replies["strict-match", question.id] == (said if re.fullmatch(r"\w+", said) else "[invalid]")
 
 
 @pytest.mark.parametrize("way", ["acc", "acc_norm"])

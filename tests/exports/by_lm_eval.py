@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["lm_eval==0.4.13", "datasets==5.2.0"]
 # ///
-"""lm-evaluation-harness: the samples of a generating task, of one with two filters and of one with choices.
+"""lm-evaluation-harness: the samples of a generating task, and of tasks with two filters, two replies, or choices.
 
 Each run is a model of its own; the harness puts "" where an API's reply holds no text.
 """
@@ -9,6 +9,7 @@ Each run is a model of its own; the harness puts "" where an API's reply holds n
 import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 OUT = Path(sys.argv[1])
@@ -31,10 +32,21 @@ TASKS = {
     "halls_filters": GENERATES
     + """
 filter_list:
-  - name: strict
+  - name: strict-match
     filter: [{function: regex, regex_pattern: "^(\\\\w+)$"}, {function: take_first}]
-  - name: flexible
+  - name: flexible-extract
     filter: [{function: regex, regex_pattern: "(.+)"}, {function: take_first}]
+""",
+    "halls_replies": """
+output_type: generate_until
+repeats: 2
+doc_to_text: "{{question}}"
+doc_to_target: "{{[reference, reference|upper]}}"
+process_results: !function scored.any_right
+metric_list:
+  - {metric: any_right, aggregation: mean, higher_is_better: true}
+filter_list:
+  - {name: both, filter: [{function: take_first_k, k: 2}]}
 """,
     "halls_choice": """
 output_type: multiple_choice
@@ -43,6 +55,10 @@ doc_to_choice: "{{choices}}"
 doc_to_target: "{{choices.index(reference)}}"
 """,
 }
+SCORED = """
+def any_right(doc, results):
+    return {"any_right": float(doc["reference"] in results[0])}
+"""
 CHOICES = sorted({question.reference for question in QUESTIONS})
 
 
@@ -53,14 +69,20 @@ class Application(LM):
     def __init__(self, run, **options):
         """Keep the run."""
         super().__init__()
+        self.asked = Counter()
         self.answers = {question.text: question.answer(run) for question in QUESTIONS}
         if run == "dense":
             (failed,) = (question.text for question in QUESTIONS if question.id == FAILS)
             self.answers[failed] = ""
 
     def generate_until(self, requests, disable_tqdm=False):
-        """Return an answer for each request."""
-        return [self.answers[request.args[0]] for request in requests]
+        """Return an answer for each request; a second one where it is asked again."""
+        said = []
+        for request in requests:
+            self.asked[request.task_name, request.args[0]] += 1
+            again = self.asked[request.task_name, request.args[0]] > 1
+            said.append("I still don't know." if again else self.answers[request.args[0]])
+        return said
 
     def loglikelihood(self, requests, disable_tqdm=False):
         """Return how likely each choice is, and whether it would be chosen of all texts."""
@@ -81,6 +103,7 @@ for run in RUNS:
         rows[-1]["choices"] = CHOICES
     data = here / "halls.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (here / "scored.py").write_text(SCORED)
     for task, settings in TASKS.items():
         files = json.dumps({"data_files": {"test": str(data.resolve())}})
         head = f"task: {task}\ndataset_path: json\ndataset_kwargs: {files}\ntest_split: test"
