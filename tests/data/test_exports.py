@@ -1321,3 +1321,18 @@ def test_half_a_character_in_an_answer_or_its_run_is_refused_with_its_line(spell
     path.write_text(json.dumps({**row, name: "\ud800"}) + "\n")
     with pytest.raises(DataError, match=r"line 1: '\w+' holds .* half of a surrogate pair"):
         read_table(ANSWERS, f"{spelled}{path}")
+
+
+def test_a_folder_of_objects_is_docs_by_the_names_of_its_files(tmp_path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for number in (2, 1):
+        (folder / f"p{number}.json").write_text(
+            json.dumps({"title": f"T{number}", "text": f"Page {number}."}, indent=1)
+        )
+    (folder / "p3.json").write_text(json.dumps({"doc_id": "own", "text": "Page 3."}))
+    docs = read_docs(folder)
+    assert {doc.doc_id: doc.text for doc in docs} == {"p1": "Page 1.", "p2": "Page 2.", "own": "Page 3."}
+    (folder / "p4.json").write_text(json.dumps({"title": "T"}))
+    with pytest.raises(DataError, match=r"p4\.json: this doc lacks the field 'text'"):
+        read_docs(folder)

@@ -1,4 +1,4 @@
-"""``files``: a folder with a file for each question, such as responses of a search engine, named by its id."""
+"""``files``: a folder of objects, each in a file named by its id: a search engine's responses by question, or docs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from judgekit.data.fields import DOC
 from judgekit.data.records import DataRecord, parse_object
 from judgekit.data.streams import Beginning, Line, text_of
 from judgekit.errors import DataError
@@ -21,9 +22,12 @@ def _files(folder: Path) -> list[Path]:
 def _read(folder: Path) -> Iterator[DataRecord]:
     files = _files(folder)
     if not files:
-        raise DataError("is not a folder whose files are all JSON, one for each question (q1.json)", folder)
+        raise DataError("is not a folder whose files are all JSON, one for each question or doc (q1.json)", folder)
     for file in files:
-        yield DataRecord(1, {"query_id": file.stem, **parse_object(Line(1, text_of(file)), file)}, inside=file.name)
+        held = parse_object(Line(1, text_of(file)), file)
+        # A doc keeps an id of its own.
+        named = {"query_id": file.stem} if {*DOC["id"]} & {*held} else {"query_id": file.stem, "id": file.stem}
+        yield DataRecord(1, {**named, **held}, inside=file.name)
 
 
 def _marks(beginning: Beginning) -> bool:
