@@ -5,8 +5,8 @@ ragas, deepeval, trulens, MLflow and Phoenix export such tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from judgekit.answers.direction import AS_NAMED, Direction, Directions, question
 from judgekit.data.fields import QUERY
 from judgekit.data.forms import nested_form, records
 from judgekit.data.forms.entry import hashed
+from judgekit.data.forms.tool import ROLES, at
 from judgekit.data.records import NULLS, READABLE, DataRecord, as_number
 from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLES, UP, thumb_of
@@ -30,8 +31,8 @@ _IDS: Final = ("example_id", *QUERY["id"])
 """LangSmith's ``id`` identifies a run's answer; the question's id is ``example_id``."""
 _QUESTIONS: Final = ("user_input", *QUERY["text"], "input", "prompt")
 _RUNS: Final = ("run", "system", "retriever")
-_ROLES: Final = {"question": "question", "id": "id of the question", "run": "run"}
-"""The meaning of these columns in tools' forms."""
+_VERDICTS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's letters: correct, partly, incorrect, no answer."""
 _DIRECTION: Final = " direction"
 _LISTS: Final = ("metrics_data", "metricsData")
 """Lists of an answer's metrics, each with score, threshold and whether it passed (deepeval)."""
@@ -51,7 +52,7 @@ class WideTable:
         lower: labelings, and perhaps the outcome, for which lower is better.
         asked: columns whose direction must be declared first; they are not compared.
         book_keeping: columns with an answer's costs; they are not compared.
-        odd: a sentence for each column of numbers with a few texts.
+        odd: sentences about failed answers, texts in columns of numbers, and numbers of a tool that are no scores.
     """
 
     scores: pd.DataFrame
@@ -117,7 +118,8 @@ def taken_apart(
 
     A question is identified by a column of ids (``query_id``, ``id``, …), else by its text (``question``,
     ``user_input``, …). The run is the column ``run``, ``system`` or ``retriever``, else the name of the table. Every
-    other column whose cells are numbers is a labeling; an empty cell is a missing score, never 0.
+    other column whose cells are numbers is a labeling; an empty cell is a missing score, never 0. In a known tool's
+    export, its form says where id, question, run, failures and scores stand, also inside of objects.
 
     Args:
         tables: files or tables by name.
@@ -130,16 +132,18 @@ def taken_apart(
         DataError: no column identifies questions, or two rows have the same question and run; with the line.
         UsageError: the outcome's column is missing or unknown.
     """
-    table = _joined(tables)
-    columns = [column for column in table.columns if column not in (_PLACE, _TABLE)]
+    table, tool = _joined(tables, outcome.outcome)
+    columns = [column for column in table.columns if column not in _OURS]
     if outcome.outcome is None:
         raise UsageError(f"name the column that says how good an answer was: --outcome COLUMN ({', '.join(columns)})")
     if outcome.outcome not in columns:
         raise UsageError(not_among("column", outcome.outcome, columns))
-    known = _of_tool(table)
-    id_column = _first_of((*_IDS, known.get("id", "")), columns)
-    run_column = _first_of((*_RUNS, known.get("run", "")), columns)
-    column = id_column or _first_of((*_QUESTIONS, known.get("question", "")), columns)
+    # A tool may number the answers in a column that elsewhere holds the id of a question.
+    ids = [name for name in _IDS if name != "id"] if tool.form else _IDS
+    id_column = _first_of((tool.column(ROLES["id"]), *ids), columns)
+    run_column = _first_of((*_RUNS, tool.column(ROLES["run"])), columns)
+    texts = _first_of((tool.column(ROLES["question"]), *_QUESTIONS), columns)
+    column = id_column or texts
     if column is None:
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*QUERY['id'], *_QUESTIONS))}")
     sample = _first_of(SAMPLES, columns)
@@ -153,14 +157,14 @@ def taken_apart(
         outcome.outcome,
         outcome.cluster,
         *_QUESTIONS,
-        *known.values(),
+        *tool.keys,
         "depth",
         "model",
     }
     others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
     only.check([name for name in columns if name not in others])
     directions.check(name for name in columns if name not in others or name == outcome.outcome)
-    turned = {name: directions.of(name, _in_file(table, name)) for name in columns}
+    turned = {name: directions.of(name, _in_file(table, name) or tool.direction(name)) for name in columns}
     if turned[outcome.outcome] == "asked":
         raise UsageError(f"{outcome.outcome}: tools disagree on its direction; {question(outcome.outcome)}")
     scores: list[pd.DataFrame] = []
@@ -168,17 +172,24 @@ def taken_apart(
     asked: list[str] = []
     book_keeping: list[str] = []
     lower = [outcome.outcome] if turned[outcome.outcome] == "lower" else []
+    failed = table[_FAILED]
+    no_scores: list[str] = []
     odd: list[str] = []
+    if failed.any():
+        first = table[_PLACE][failed].iloc[0]
+        odd.append(f"Answers that failed are missing: {failed.sum():,} of {len(table):,}, first {first}")
     for name in columns:
         if name in others or not only.takes(name):
             continue
-        values = _numbers(table[name])
+        values = _numbers(table[name].where(~failed, None))
         if values is None:
             unused.append(name)
         elif turned[name] == "asked":
             asked.append(name)
-        elif turned[name] == "not a score":
+        elif turned[name] == "not a score" and name not in only.metrics:
             book_keeping.append(name)
+        elif not tool.may_be_score(name) and name not in only.metrics:
+            no_scores.append(name)
         else:
             if turned[name] == "lower":
                 lower.append(name)
@@ -189,12 +200,18 @@ def taken_apart(
             # An empty cell is a missing score, which could be any number; 0 would count against the answer.
             low, high = values.fillna(-np.inf), values.fillna(np.inf)
             scores.append(keys.assign(labeling=name, measure=MEASURE, value=values, low=low, high=high))
+    if no_scores:
+        told = f"{', '.join(no_scores)}: no scores of {tool.form}, not compared"
+        odd.append(f"{told}; `--metric NAME` compares them")
     if not scores:
         if asked:
             raise UsageError(f"{asked[0]}: tools disagree on its direction; {question(asked[0])}")
-        raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
-    quality = keys.assign(metric=outcome.outcome, value=table[outcome.outcome])
-    texts = _first_of((*_QUESTIONS, known.get("question", "")), columns)
+        left = f" ({odd[-1]})" if no_scores else ""
+        raise DataError(
+            f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}{left}"
+        )
+    rated = table[outcome.outcome].where(~failed, None)
+    quality = keys.assign(metric=outcome.outcome, value=_verdicts(rated))
     if texts is not None:
         quality["text"] = table[texts].map(lambda cell: cell if isinstance(cell, str) else "")
     if outcome.cluster is not None:
@@ -224,25 +241,112 @@ def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
     raise DataError(f"column {column!r} must say True or False (or higher or lower), the same in all rows")
 
 
-_PLACE, _TABLE = "\0place", "\0table"
-"""Columns for a row's place and its table's run; no column of a file has these names."""
+_PLACE, _TABLE, _FAILED = "\0place", "\0table", "\0failed"
+_SCORE, _LOWER = "score", "lower is better"
+"""The words of a form for a score."""
+_KEYS: Final = (ROLES["question"], ROLES["id"], ROLES["run"])
+_OURS: Final = (_PLACE, _TABLE, _FAILED)
+"""Columns for a row's place, its table's run, and whether its answer failed; no column of a file has these names."""
 
 
-def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all tables with their places."""
+@dataclass
+class _Tool:
+    """What a known tool's form says of the columns of a table.
+
+    Attributes:
+        form: its name; "" for other tables.
+        roles: the meaning of each place of a record, as in `judgekit.data.forms.tool`.
+    """
+
+    form: str = ""
+    roles: dict[str, str] = field(default_factory=dict)
+
+    def column(self, role: str) -> str:
+        """Return the column of a part, "" if there is none."""
+        return next((name for name, own in self.roles.items() if own == role), "")
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that name an answer: question, id and run."""
+        return [name for name, role in self.roles.items() if role in _KEYS]
+
+    def may_be_score(self, name: str) -> bool:
+        """Return whether a column may be a score; a form that names scores names all."""
+        role = self.roles.get(name, "")
+        if role.startswith(_SCORE):
+            return True
+        return not role and not any(other.startswith(_SCORE) for other in self.roles.values())
+
+    def direction(self, name: str) -> Direction | None:
+        """Return the direction of a score by the form, if it says so."""
+        return "lower" if self.roles.get(name, "").endswith(_LOWER) else None
+
+    def row(self, fields: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
+        """Return the columns of a record: its own, and the parts and scores that stand inside of objects."""
+        row = dict(fields)
+        for place, role in roles.items():
+            value = at(fields, place)
+            if role == ROLES["failed"]:
+                row[_FAILED] = row.get(_FAILED, False) or _is_reason(value)
+            elif role.startswith(_SCORE):
+                row[place] = value.get("value") if isinstance(value, Mapping) else value
+            elif role in _KEYS:
+                # Alternatives of one part are one column.
+                row[self.column(role)] = str(value) if isinstance(value, int) else value
+        return row
+
+
+def _joined(tables: Mapping[str, str | Path | pd.DataFrame], outcome: str | None) -> tuple[pd.DataFrame, _Tool]:
+    """Return the rows of all tables with their places, and what a known tool's form says of them."""
+    tool = _Tool()
     rows: list[dict[Any, Any]] = []
     for name, source in tables.items():
+        given: list[tuple[Mapping[str, Any], str]] = []
         if isinstance(source, str | Path):
             spec, path = form_of(source)
             for record in records(Path(path), spec, _EXPECTED)[1]:
-                place = f"{path}, line {record.line}"
-                rows.append({**_unfolded(record.fields), _PLACE: place, _TABLE: name or stem(path)})
+                given.append((_unfolded(record.fields), f"{path}, line {record.line}"))
+            run = name or stem(path)
         else:
-            for number, cells in enumerate(source.rename(columns=str).to_dict("records"), 1):
-                rows.append({**cells, _PLACE: f"row {number}", _TABLE: name or "run"})
+            frame = source.rename(columns=str).astype(object)
+            for number, cells in enumerate(frame.where(frame.notna(), None).to_dict("records"), 1):
+                plain: dict[str, Any] = {}
+                for column, cell in cells.items():
+                    plain[str(column)] = cell.tolist() if isinstance(cell, np.ndarray) else cell
+                given.append((plain, f"row {number}"))
+            run = name or "run"
+        rows += [{**row, _TABLE: run} for row in _as_tool_means(given, tool, outcome)]
     if not rows:
         raise DataError(f"the table holds no rows; expected {_EXPECTED}")
-    return pd.DataFrame(rows, dtype=object)
+    table = pd.DataFrame(rows, dtype=object)
+    if _FAILED not in table:
+        table[_FAILED] = False
+    return table.assign(**{_FAILED: table[_FAILED].eq(True)}), tool
+
+
+def _as_tool_means(
+    given: Sequence[tuple[Mapping[str, Any], str]], tool: _Tool, outcome: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table, with their places; ``tool`` learns the roles of its columns."""
+    known = nested_form(DataRecord(number, fields) for number, (fields, _) in enumerate(given, 1))
+    taken = None if known is None else known[0].taken
+    if known is None or taken is None:
+        yield from ({**fields, _PLACE: place} for fields, place in given)
+        return
+    tool.form = known[0].name
+    roles = [taken(fields) for fields, _ in given]
+    for of_record in roles:
+        for place, role in of_record.items():
+            if role or place not in tool.roles:
+                tool.roles[place] = role
+    for (fields, place), of_record in zip(given, roles, strict=True):
+        row = tool.row(fields, of_record)
+        # The outcome may be a verdict that the form does not name.
+        if outcome is not None and outcome not in row:
+            told = at(fields, outcome)
+            if told is not None:
+                row[outcome] = told.get("value") if isinstance(told, Mapping) else told
+        yield {**row, _PLACE: place}
 
 
 def _unfolded(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -291,14 +395,9 @@ def _keys(
     return keys if sample is not None else keys.drop(columns=SAMPLES[0])
 
 
-def _of_tool(table: pd.DataFrame) -> Mapping[str, str]:
-    """Return a known tool's names for the columns of questions, ids and runs: TruLens calls a run `app_version`."""
-    first = DataRecord(1, {str(name): cell for name, cell in table.iloc[0].items() if name not in (_PLACE, _TABLE)})
-    told = nested_form([first])
-    if told is None or told[0].taken is None:
-        return {}
-    roles = {role: name for name, role in told[0].taken(first.fields).items()}
-    return {key: roles[role] for key, role in _ROLES.items() if role in roles}
+def _is_reason(value: Any) -> bool:
+    """Return whether a place for the reason of a failure holds one."""
+    return value is not None and not (isinstance(value, str) and value in NULLS)
 
 
 def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -312,6 +411,7 @@ _MOSTLY: Final = 0.9
 def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return a column as numbers, with NaN for empty cells and texts; None if many cells are not numbers."""
     present = cells[cells.notna() & ~cells.isin(NULLS)]
+    present = _verdicts(present)
     thumbs = present.map(thumb_of)
     if len(present) and thumbs.notna().all():
         return (thumbs == UP).astype(np.float64).reindex(cells.index)
@@ -321,9 +421,16 @@ def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
     return numbers.reindex(cells.index)
 
 
+def _verdicts(cells: pd.Series[Any]) -> pd.Series[Any]:
+    """Return Inspect's letters as numbers; other cells as they are."""
+    told = {cell for cell in cells if isinstance(cell, str) and cell not in NULLS}
+    return cells.map(lambda cell: _VERDICTS.get(cell, cell)) if told and told <= _VERDICTS.keys() else cells
+
+
 def _is_text(cells: pd.Series[Any]) -> list[bool]:
     """Return which cells of a column of numbers are not numbers."""
-    return [not (cell is None or cell != cell or cell in NULLS) and bool(np.isnan(_number(cell))) for cell in cells]
+    told = _verdicts(cells)
+    return [not (cell is None or cell != cell or cell in NULLS) and bool(np.isnan(_number(cell))) for cell in told]
 
 
 def _number(cell: Any) -> float:

@@ -1,5 +1,6 @@
 """Wide tables of other tools: a row for each answer, a column for each metric, one of them the outcome."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.wide import taken_apart
+from judgekit.answers.direction import Directions
+from judgekit.answers.wide import ChosenColumns, taken_apart
+from judgekit.data.forms.trulens import TRULENS
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome
 from tests.commands import Judgekit
 from tests.small import folder, judgekit  # noqa: F401 - fixtures
 
 THUMB = DeclaredOutcome("thumb")
-RAGAS = Path(__file__).parent.parent / "exports" / "ragas-0.4.3"
+EXPORTS = Path(__file__).parent.parent / "exports"
+RAGAS = EXPORTS / "ragas-0.4.3"
 ROWS = [
     {"user_input": "Which city?", "response": "x", "faithfulness": 0.5, "relevancy": "0.25", "thumb": "up", "ok": True},
     {
@@ -309,3 +313,79 @@ def test_a_wide_table_beside_a_table_of_quality_says_where_the_outcome_belongs(
     (tmp_path / "scores.csv").write_text("labelling,run,query_id,value\nl,a,q1,1\n")
     said = judgekit("compare", "--scores", "scores.csv", "--quality", "quality.csv", code=2).err
     assert "lacks column 'measure'" in said
+
+
+def test_promptfoos_rows_are_eight_questions_of_two_providers_and_its_numbers_no_scores() -> None:
+    for name in ("out.json", "out.jsonl"):
+        apart = taken_apart({"": EXPORTS / "promptfoo-0.121.20" / name}, DeclaredOutcome("success"))
+        assert apart.quality.groupby("run")["query_id"].nunique().to_dict() == {"bm25": 8, "dense": 8}
+        assert set(apart.quality["query_id"]) == {f"{number:03}" for number in range(8)}
+        assert set(apart.scores["labeling"]) == {"score"}
+        # A provider's error is no wrong answer.
+        failed = apart.quality[apart.quality["value"].isna()]
+        assert failed[["run", "query_id"]].to_numpy().tolist() == [["dense", "005"]]
+        lacking = apart.scores[apart.scores["value"].isna()]
+        assert lacking[["run", "query_id"]].to_numpy().tolist() == [["dense", "005"]]
+        said = " ".join(apart.notes)
+        assert "Answers that failed are missing: 1 of 16, first " in said
+        assert "promptId, promptIdx, testIdx, failureReason: no scores of promptfoo, not compared" in said
+    named = ChosenColumns(metrics=("failureReason", "latencyMs"))
+    apart = taken_apart({"": EXPORTS / "promptfoo-0.121.20" / "out.json"}, DeclaredOutcome("success"), only=named)
+    assert set(apart.scores["labeling"]) == {"failureReason", "latencyMs"}
+
+
+def test_the_parts_of_mlflows_table_stand_where_its_form_says() -> None:
+    files = {run: EXPORTS / "mlflow-3.17.2" / f"{run}.csv" for run in ("bm25", "dense")}
+    given = Directions(as_given=("hallucination/value",))
+    apart = taken_apart(files, DeclaredOutcome("correct/value"), given)
+    assert apart.quality.groupby("run")["text"].nunique().to_dict() == {"bm25": 8, "dense": 8}
+    assert apart.quality["text"].str.contains("What is kept in hall").all()
+    # The expected answers, 1412 among them, are references.
+    assert set(apart.scores["labeling"]) == {"hallucination/value"}
+    frames = {run: pd.read_csv(file, dtype={"expected_response/value": str}) for run, file in files.items()}
+    same = taken_apart(frames, DeclaredOutcome("correct/value"), given)
+    pd.testing.assert_frame_equal(same.scores, apart.scores)
+
+
+def test_inspects_verdicts_stand_in_objects_of_scores() -> None:
+    log = EXPORTS / "inspect_ai-0.3.285" / "epochs.json"
+    apart = taken_apart({"": log}, DeclaredOutcome("scores.includes"))
+    assert set(apart.scores["labeling"]) == {"scores.match"}
+    samples = json.loads(log.read_text())["samples"]
+    assert apart.quality["query_id"].tolist() == [sample["id"] for sample in samples]
+    right = [float(sample["scores"]["includes"]["value"] == "C") for sample in samples]
+    assert apart.quality["value"].tolist() == right
+    assert set(right) == {0.0, 1.0}
+    assert not [note for note in apart.notes if "hold no number" in note]
+
+
+@pytest.mark.parametrize(("letter", "value"), [("C", 1.0), ("P", 0.5), ("I", 0.0), ("N", 0.0)])
+def test_letters_of_verdicts_are_numbers_if_a_column_holds_no_others(letter: str, value: float) -> None:
+    rows = [{"question": f"q{n}", "right": letter if n else "C", "grade": "A", "thumb": 1} for n in range(3)]
+    apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    assert apart.scores["value"].tolist() == [1.0, value, value]
+    assert apart.unused == ("grade",)
+    rows[0]["right"] = "A"
+    with pytest.raises(DataError, match="no numeric column"):
+        taken_apart({"": pd.DataFrame(rows)}, THUMB)
+
+
+def test_trulens_own_columns_are_no_scores() -> None:
+    records = pd.read_csv(EXPORTS / "trulens-2.16.0" / "records.csv")
+    records["thumb"], records["Answer Relevance"] = ["up", "down"] * 8, [0.5, 0.7] * 8
+    apart = taken_apart({"": records}, THUMB)
+    assert set(apart.scores["labeling"]) == {"is_match", "Answer Relevance"}
+    told = TRULENS.form().taken
+    assert told is not None
+    with (EXPORTS / "trulens-2.16.0" / "records.csv").open() as file:
+        roles = told(next(csv.DictReader(file)))
+    assert [name for name, role in roles.items() if role == "score"] == ["is_match"]
+
+
+def test_cells_of_a_frame_may_hold_arrays_and_missing_values() -> None:
+    rows = [
+        {"user_input": f"q{n}?", "retrieved_contexts": np.array(["a", "b"]), "response": pd.NA, "f": f, "thumb": n % 2}
+        for n, f in enumerate([0.5, pd.NA, np.nan, 1])
+    ]
+    apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    assert apart.scores["value"].isna().tolist() == [False, True, True, False]

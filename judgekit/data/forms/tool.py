@@ -25,6 +25,7 @@ from judgekit.data.forms.entry import (
     turns_in,
 )
 from judgekit.data.records import Fields
+from judgekit.data.tables import thumb_of
 from judgekit.registry import DataForm
 
 PLACES: Final = {
@@ -33,7 +34,7 @@ PLACES: Final = {
     "context_ids": "passage_ids",
 }
 """The options of a spelling that name places, ``rag(answer=output.text):FILE``, by what they hold of a `Tool`."""
-_ROLES: Final = {
+ROLES: Final = {
     "question": "question",
     "id": "id of the question",
     "answer": "answer",
@@ -68,6 +69,7 @@ class Tool:
         run: the name of the run, if a file holds several.
         scores: patterns of the names of its own scores.
         lower: those for which lower is better.
+        own: patterns of its other columns, if any other name may be a score.
         failed: the reason for a missing answer.
         reads: for parts that the tool spells in its own way: from what it wrote to the text or list that is meant;
             None if there is none. A `ValueError` says what is wrong with it.
@@ -97,6 +99,7 @@ class Tool:
     run: str = ""
     scores: str = ""
     lower: str = ""
+    own: str = ""
     failed: str = ""
     reads: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     rows: str = ""
@@ -220,7 +223,7 @@ def _tells(tool: Tool, fields: Fields) -> bool:
 def paths_of(tool: Tool, fields: Fields) -> dict[str, str]:
     """Return the first path of each part that a record holds."""
     found: dict[str, str] = {}
-    for part in _ROLES:
+    for part in ROLES:
         for path in either(getattr(tool, part)):
             # deepeval keeps gold texts under a name that others use for retrieved passages.
             taken = part == "gold" and path == found.get("passages")
@@ -322,12 +325,13 @@ def roles_of(tool: Tool, fields: Fields) -> dict[str, str]:
     for part, path in paths_of(tool, fields).items():
         value = _seen(tool, fields, part, path)
         alone = part == "passages" and isinstance(value, str) and not listed_in(value) and not tool.together
-        taken[path] = "one passage, since it is no list" if alone else _ROLES[part]
-    taken |= {path: _ROLES["failed"] for path in either(tool.failed) if path in fields}
+        taken[path] = "one passage, since it is no list" if alone else ROLES[part]
+    taken |= {path: ROLES["failed"] for path in either(tool.failed) if path in fields}
     for name in _names(fields, tool.scores):
         if name in taken or any(path.startswith((f"{name}.", f"{name}[")) for path in taken):
             continue
-        score = _matches(name, tool.scores) and (tool.scores != "*" or _may_be_number(at(fields, name)))
+        score = _matches(name, tool.scores) and not _matches(name, tool.own)
+        score = score and (tool.scores != "*" or _may_be_score(at(fields, name)))
         lower = ", lower is better" if _matches(name, tool.lower) else ""
         taken[name] = f"score{lower}" if score else ""
     return taken
@@ -345,11 +349,11 @@ def _matches(name: str, patterns: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in either(patterns))
 
 
-def _may_be_number(value: Any) -> bool:
+def _may_be_score(value: Any) -> bool:
     if not isinstance(value, str):
         return value is None or isinstance(value, int | float)
     try:
         float(value)
     except ValueError:
-        return value in ("", "True", "False")
+        return not value or thumb_of(value) is not None
     return True

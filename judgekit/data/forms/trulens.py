@@ -13,5 +13,6 @@ TRULENS: Final = Tool(
     answer="output",
     run="app_version",
     scores="*",
+    own="app_* | type | *_id | tags | ts | latency | total_* | eval_* | cost_currency | num_events | sample*",
     example='{"app_version": "v1", "record_id": "r1", "input": "Who?", "output": "Ann"}\n',
 )
