@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeGuard, Ty
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from judgekit.data.checks import contradictions
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Run, Labeling)
 R = TypeVar("R")
+_ROWS_AT_ONCE: Final = 1000
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsDocs = Docs | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsRuns = Run | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
@@ -200,19 +202,21 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
 
 def as_pandas(source: Any) -> Any:
     """Return a table of another library (polars, Arrow, DuckDB, datasets) as a pandas DataFrame; others as they are."""
-    # Hugging Face's Dataset gives Arrow's table, whatever format its rows have.
-    if hasattr(source, "with_format") and hasattr(source, "__len__") and not isinstance(source, Mapping):
-        source = source.with_format("arrow")[:]
-    # All others provide their rows by Arrow's PyCapsule interface.
-    if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
+    # Hugging Face's datasets give tables of Arrow, whatever format their rows have, also while they are streamed.
+    of_datasets = hasattr(source, "with_format") and not isinstance(source, Mapping)
+    if isinstance(source, pd.DataFrame) or not (of_datasets or hasattr(source, "__arrow_c_stream__")):
         return source
-    import pyarrow as pa
-
     try:
-        table = with_class_names(pa.table(source))
+        if of_datasets:
+            parts = [*source.with_format("arrow").iter(batch_size=_ROWS_AT_ONCE)]
+            table = pa.concat_tables(parts, promote_options="permissive")
+        else:
+            # All others provide their rows by Arrow's PyCapsule interface.
+            table = pa.table(source)
     # A single column is not a table.
-    except pa.ArrowInvalid:
+    except pa.ArrowException:
         return source
+    table = with_class_names(table)
     try:
         return table.to_pandas()
     except pa.ArrowNotImplementedError:

@@ -353,25 +353,20 @@ def test_rows_without_names_are_refused_with_a_way_to_name_them() -> None:
 
 
 class Dataset:
-    """A Dataset of Hugging Face, whose rows come in any format and whose tables are Arrow's."""
-
-    features: Any = None
+    """A dataset of Hugging Face, perhaps streamed, whose rows come in any format."""
 
     def __init__(self, held: pa.Table, form: str | None = None) -> None:
         self.held, self.form = held, form
 
-    def __len__(self) -> int:
-        return len(self.held)
-
     def __iter__(self) -> Any:
-        return (self.held.slice(row, 1).to_pandas() for row in range(len(self)))
+        return (self.held.slice(row, 1).to_pandas() for row in range(len(self.held)))
 
     def with_format(self, form: str | None) -> "Dataset":
         return Dataset(self.held, form)
 
-    def __getitem__(self, key: Any) -> pa.Table:
-        assert (key, self.form) == (slice(None), "arrow")
-        return self.held
+    def iter(self, batch_size: int) -> Any:
+        assert self.form == "arrow"
+        return (self.held.slice(start, batch_size) for start in range(0, len(self.held), batch_size))
 
 
 JUDGED = Path(__file__).parent.parent / "exports" / "datasets-5.2.0" / "judged.parquet"
