@@ -6,8 +6,8 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
+"$folder/venv/bin/python" -m pip install --quiet pandas==2.2.3 numpy==2.2.6
 "$folder/venv/bin/python" -m pip install --quiet --no-deps open-rag-eval==0.3.0
-"$folder/venv/bin/python" -m pip install --quiet pandas==2.2.3
 cd "$folder"
 "$folder/venv/bin/python" - <<'PYTHON'
 import csv
