@@ -74,6 +74,12 @@ _PAIR: Final[Names] = {
     "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
     "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "did", "doc"),
 }
+EXPECTED_DOC: Final = tuple(
+    f"{way}_{what}"
+    for way in ("expected", "gold", "relevant")
+    for what in ("doc_id", "document_id", "passage_id", "chunk_id", "doc", "id")
+)
+"""Columns with a document that should be found, which is relevant without a grade."""
 DECLARED: Final = {
     "query": Declaration(
         {
@@ -135,14 +141,18 @@ DECLARED: Final = {
         marks=frozenset(("run", "rank", "sim", "similarity")),
     ),
     "qrels": Declaration(
-        {**_PAIR, "relevance": ("relevance", "rel", "label", "grade", "judgment", "score")},
+        {
+            **_PAIR,
+            "relevance": ("relevance", "rel", "label", "grade", "judgment", "score"),
+            "expected": EXPECTED_DOC,
+        },
         "judgments",
         "a TREC qrels file (query 0 doc relevance), or qrels as CSV, TSV, Parquet, JSON {query: {doc: relevance}},"
         " or in a file of BEIR, KILT, ragas or deepeval",
         number="relevance",
         trec=("query_id", "iteration", "doc_id", "relevance"),
         beir="qrels/{split}.tsv",
-        needs=(("query",), ("doc",), ("relevance",)),
+        needs=(("query",), ("doc", "expected"), ("relevance", "expected")),
         marks=frozenset(("relevance", "rel", "label", "grade", "judgment", "corpus-id")),
         called=("qrel", "gold", "judg", "relev", "label", "truth"),
     ),
@@ -203,8 +213,16 @@ def _messages(value: Any) -> tuple[dict[str, str], ...]:
     return tuple(messages)
 
 
+def _one_id(value: Any) -> str:
+    """Return an id; refuse a cell that holds several."""
+    if isinstance(value, str) and re.search(r"^\[|[;,|\s]", value.strip()):
+        raise ValueError(f"must be one id, not {value[:60]!r}: write a row for each document")
+    return id_cell(value)
+
+
 _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("id", "query", "doc", "page"), id_cell),
+    "expected": _one_id,
     **dict.fromkeys(("score", "rank", "relevance"), _number),
     **dict.fromkeys(("start", "end"), _offset),
     **dict.fromkeys(("text", "title", "language", "answer"), text_cell),
@@ -475,6 +493,14 @@ def rows_of(
     return [query for query, _ in lines], [doc for _, doc in lines], values
 
 
+def _expected_in(source: Source, record: DataRecord) -> str | None:
+    """Return the document that should be found, which needs no grade; None in rows of graded documents."""
+    if source.find(record, "doc") is not None and source.find(record, "relevance") is not None:
+        return None
+    expected: str | None = source.get(record, "expected")
+    return expected
+
+
 def checked_rows(
     source: Source,
     records: Iterable[DataRecord],
@@ -485,7 +511,12 @@ def checked_rows(
     """Yield query, doc, number and line of each record of a run or of qrels; ``lines`` has those of earlier pairs."""
     scored = run = None
     for record in records:
-        query, doc, number = source.get(record, "query"), source.get(record, "doc"), source.get(record, value)
+        query, number = source.get(record, "query"), source.get(record, value)
+        doc = _expected_in(source, record) if value == "relevance" else None
+        if doc is None:
+            doc = source.get(record, "doc")
+        elif number is None:
+            number = 1.0
         if value == "score":
             if scored is None:
                 scored = number is not None

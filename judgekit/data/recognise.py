@@ -54,6 +54,7 @@ _REFERENCES: Final = Declaration(
 )
 DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING, "references": _REFERENCES}
 """Everything that a file may hold: records, ratings of answers, and reference answers without their questions."""
+_GRADED: Final = DECLARED["qrels"].names["relevance"]
 _TELLS_QUALITY: Final = {"measure", "labeling"}
 _LOOKED_AT: Final = 20
 
@@ -74,6 +75,7 @@ class Recognised:
         why: why it was not recognised.
         cure: a form in which it may be readable.
         proposed: a spelling in which it may be readable, for the user to check.
+        doubt: whether its columns are known, but not what the rows say of them.
     """
 
     source: str | Path = ""
@@ -87,6 +89,7 @@ class Recognised:
     why: str = ""
     cure: str = ""
     proposed: str = ""
+    doubt: bool = False
 
     @property
     def path(self) -> Path:
@@ -141,8 +144,16 @@ def recognise(source: str | Path) -> Recognised:
         kinds = tuple(kind for kind in kinds if kind != "doc")
     if kinds:
         return replace(content, kinds=kinds)
+    ungraded = _ungraded(content)
+    if ungraded and not named:
+        why = (
+            f"its rows name questions and documents, but not whether these should be found: write {ungraded}:{path} if"
+            " they should; if a run found them, add their ranks (a column 'rank')"
+        )
+        return replace(content, why=why, proposed=ungraded, doubt=True)
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
-        raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}")
+        hint = f". If these documents should be found, write {ungraded}:{path}" if ungraded else ""
+        raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}{hint}")
     if problem:
         return replace(content, why=problem)
     shown = []
@@ -189,6 +200,20 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, DataError):
         return str(error)
     return f"line {error.line}: {error.reason}" if error.line else error.reason
+
+
+def _ungraded(content: Recognised) -> str:
+    """Return how to read rows of questions and documents without a number, if these should be found; "" of others."""
+    names = {key: (column,) for key, column in content.named.items()}
+    known = {**DECLARED["run"].names, "text": (*DECLARED["query"].names["text"], "user_input"), **names}
+    found = {key: column for key, some in known.items() if (column := _first(some, content.fields))}
+    if content.flat in (None, TREC) or "doc" not in found or {"score", "rank"} & found.keys():
+        return ""
+    asked = found.get("query", "")
+    key = "query" if asked and asked not in known["text"] else "text"
+    asked = asked or found.get("text", "")
+    assert content.flat is not None, "only a table has columns"
+    return str(Spec(content.flat.name, ((key, asked), ("expected", found["doc"])))) if asked else ""
 
 
 def _inside(shown: Iterable[Fields]) -> str:
@@ -243,7 +268,18 @@ def _held(content: Recognised) -> tuple[tuple[str, ...], str]:
     if content.nested:
         return tuple(held), problem
     pairs = [kind for kind in held if kind in ("run", "qrels")]
+    others = [kind for kind in held if kind not in pairs]
+    # A golden set has its questions beside the documents that should be found, a row each.
+    if pairs == ["qrels"] and others and not content.named and not _first(_GRADED, content.fields):
+        pairs += [kind for kind in _told_by_names(others, content) if kind != "query" or _asks_once(content)]
     return tuple(pairs or _told_by_names(held, content)), problem
+
+
+def _asks_once(content: Recognised) -> bool:
+    """Return whether each row of a table of questions asks another one."""
+    origin, rows = opened(content.source, "query")
+    ids = [origin.get(record, "id") for record in rows]
+    return len({*ids}) == len(ids)
 
 
 def _two_numbers(content: Recognised) -> str:
@@ -268,6 +304,8 @@ def _holds(content: Recognised, kind: str) -> bool:
     # Answers from single passages are not an application's answers.
     if kind == "answer" and not content.nested and {"doc_id", "docid"} & {*record.fields}:
         return False
+    if kind == "qrels":
+        origin.get(record, "expected")  # a text under this name is no document's id
     return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
 
 

@@ -32,7 +32,8 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     """Return the use of a table's columns: for each key, the first existing name."""
     if found.form in (None, TREC, DICT) or found.flat is None or not found.fields:
         return Columns()
-    names = {**DECLARED_KINDS[kind].names, **{key: (name,) for key, name in found.named.items()}}
+    named = {key: (name,) for key, name in found.named.items()}
+    names = {**named, **DECLARED_KINDS[kind].names, **named}
     fields = found.fields
     if kind in DECLARED and kind != "answer":  # a TSV of topics has no header, so its columns have numbers
         origin, rows = opened(source, kind)

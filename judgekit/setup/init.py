@@ -135,6 +135,8 @@ def _planned(
         if file.path in files.run_names and file not in runs.files.values():
             files.cautions.append(f"{file.name}: NAME=FILE names runs only, and this is not a run")
         file.leave("no other file needs it")
+        if file.content.doubt and not (file.taken or file.named):
+            files.cautions.append(f"{file.name} is {file.why}: {files.naming(file.as_proposed)}")
         if file.unknown_table and file.why.startswith("not used") and not (file.taken or file.broken or file.named):
             unknown = f"{file.name} is not used: nothing says what its columns hold. Name them, e.g. of questions:"
             files.cautions.append(f"{unknown} {files.command(file)}")

@@ -524,7 +524,7 @@ def question_column(file: Input) -> str:
     """Return the column with the texts of questions, if a table has no ids; "" for other files."""
     content = file.content
     by_id = {*QUERY["id"]}.intersection(content.fields) or {"id", "query_id", "query"} & {*content.named}
-    if file.kinds or content.flat is None or content.nested or by_id:
+    if file.kinds or content.flat is None or content.nested or content.doubt or by_id:
         return ""
     names = (*QUERY["text"][1:], "user_input")
     return content.named.get("text") or next((name for name in names if name in content.fields), "")

@@ -86,7 +86,7 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
     """Write a table again with the ids of its questions, by their texts; ``known`` where another has the questions."""
     column, named = question_column(file), dict(file.content.named)
     # Beside ratings, or again, the question would make the table one of questions.
-    without = known or "value" in named or bool({*RATED}.intersection(file.content.fields))
+    without = known or bool({"value", "expected"} & {*named}) or bool({*RATED}.intersection(file.content.fields))
     if without:
         named.pop("text", None)
     unknown, file.why = file.why, ""

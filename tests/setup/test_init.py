@@ -12,7 +12,7 @@ import pytest
 
 from judgekit.data.forms import content_id
 from judgekit.data.readers import read_queries
-from judgekit.data.trec import read_run
+from judgekit.data.trec import read_qrels, read_run
 from judgekit.experiment.file import load
 from judgekit.setup.init import draft
 from tests.data.test_exports import repeated
@@ -191,6 +191,12 @@ def test_judgments_of_texts_get_the_ids_of_the_files_beside_them(data, judgekit)
     assert 'qrels = "imported/umbrela.jsonl"' in (data / "experiment.toml").read_text()
 
 
+def gold_in(data: Path) -> dict[str, str]:
+    """The files of existing judgments in the experiment, by the name of the labeler."""
+    labelers = tomllib.loads((data / "experiment.toml").read_text())["labelers"]
+    return {labeler["name"]: labeler["qrels"] for labeler in labelers if labeler["kind"] == "provenance"}
+
+
 def points(data: Path, number: int = 8) -> list[str]:
     """Write the responses of a store for two runs, of which only the first question finds its document, at rank 1."""
     for file in ("queries.jsonl", "docs.jsonl", "good.trec", "poor.trec"):
@@ -231,6 +237,80 @@ def test_expected_documents_that_no_run_found_count_as_such(name, data, judgekit
     assert said.out.split()[-2:] == [f"{recall:.4f}", "0.1250"]
 
 
+def golden_rows(data: Path, *header: str) -> Path:
+    """Write a golden set with a row for each document, of which the first question has two."""
+    expected = [(n, question, f"x{n}") for n, question in enumerate(points(data))]
+    expected.append((0, expected[0][1], "y0"))
+    cells = {"query_id": 0, "question": 1}
+    told = [(f"q{row[0]}", *row[1:]) for row in expected]
+    table(data / "golden.csv", header, [[row[cells.get(name, 2)] for name in header] for row in told])
+    return data / "golden.csv"
+
+
+@pytest.mark.parametrize(
+    ("header", "form"),
+    [
+        (("question", "expected_doc_id"), ""),
+        (("query_id", "gold_doc"), ""),
+        (("query_id", "question", "relevant_id"), ""),
+        (("question", "doc_id"), "csv(text=question,expected=doc_id):"),
+        (("query_id", "doc_id"), "csv(query=query_id,expected=doc_id):"),
+    ],
+)
+def test_rows_of_expected_documents_are_judgments_without_a_grade(header, form, data, judgekit):
+    """As questions they were not needed, and nothing said that the ids were not read."""
+    golden_rows(data, *header)
+    judgekit("init", ".", f"{form}golden.csv", code=0)
+    ((name, qrels),) = gold_in(data).items()
+    assert {(pair.query_id, pair.doc_id): pair.relevance for pair in read_qrels(qrels).table.itertuples()} == {
+        **{(f"q{n}", f"x{n}"): 1.0 for n in range(8)},
+        ("q0", "y0"): 1.0,
+    }
+    said = judgekit("score", "--run", "bm25.jsonl", "--qrels", f"{name}={qrels}", "-m", "R@3", code=0)
+    assert said.out.split()[-1] == "0.0625"
+
+
+@pytest.mark.parametrize(
+    ("header", "form"),
+    [
+        (("question", "doc_id"), "csv(expected=doc_id, text=question)"),
+        (("query_id", "doc_id"), "csv(expected=doc_id, query=query_id)"),
+    ],
+)
+def test_documents_that_may_be_expected_or_found_are_asked_about(header, form, data, judgekit):
+    golden_rows(data, *header)
+    said = judgekit("init", ".", code=0)
+    assert "golden.csv is not used: its rows name questions and documents, but not whether these should" in said.err
+    assert f"write {form}:golden.csv if they should; if a run found them, add their ranks" in said.err
+    named = judgekit("init", ".", f"csv(query={header[0]},doc=doc_id):golden.csv", "--overwrite", code=2)
+    assert f"If these documents should be found, write {form}:golden.csv" in named.err
+    proposed = said.err.split("judgekit init ")[1].splitlines()[0]
+    judgekit("init", *shlex.split(proposed), code=0)
+    assert [*gold_in(data)] == ["golden"]
+
+
+def test_questions_beside_expected_documents_are_those_of_the_experiment(data, judgekit):
+    asked = rows(data / "queries.jsonl")
+    told = [(q["query_id"], q["text"], q["answers"][0], f"d{n}a") for n, q in enumerate(asked)]
+    table(data / "golden.csv", ["query_id", "question", "answer", "expected_doc_id"], told)
+    (data / "queries.jsonl").unlink()
+    said = judgekit("init", ".", code=0)
+    assert "questions: 6, 6 with reference answers; judgments: 6 of 6 questions" in said.out
+    truths = [{"question": q, "ground_truth": right, "gold_doc_id": doc} for _, q, right, doc in told]
+    lines(data / "truths.jsonl", truths)
+    lines(data / "queries.jsonl", asked)
+    (data / "golden.csv").unlink()
+    said = judgekit("init", ".", "--overwrite", code=0)
+    assert "6 judgments, found by their texts: written to imported/truths.jsonl" in said.out
+
+
+@pytest.mark.parametrize("cell", ["d0a;d0b", '["d0a"]', "d0a d0b"])
+def test_several_expected_documents_in_a_cell_are_refused(cell, data, judgekit):
+    table(data / "golden.csv", ["query_id", "gold_doc_id"], [("q1", "d1a"), ("q0", cell)])
+    said = judgekit("score", "--run", "good.trec", "--qrels", "golden.csv", code=2)
+    assert f"line 3: 'gold_doc_id' must be one id, not {cell!r}: write a row for each document" in said.err
+
+
 def test_a_golden_set_of_which_nothing_was_found_judges_the_questions(data, judgekit):
     golden = [{"query": question, "documents": [f"y{n}"]} for n, question in enumerate(points(data))]
     (data / "golden.json").write_text(json.dumps(golden))
@@ -255,12 +335,6 @@ def with_gold(data: Path, name: str, gold: Mapping[int, str], **more: Any) -> No
         record |= {"reference_contexts": [docs.get(gold[n], gold[n])]} | {key: [f"g{n}"] for key in more}
     lines(data / f"{name}.jsonl", records)
     (data / f"{name}.trec").unlink()
-
-
-def gold_in(data: Path) -> dict[str, str]:
-    """The files of existing judgments in the experiment, by the name of the labeler."""
-    labelers = tomllib.loads((data / "experiment.toml").read_text())["labelers"]
-    return {labeler["name"]: labeler["qrels"] for labeler in labelers if labeler["kind"] == "provenance"}
 
 
 @pytest.mark.parametrize("ids", [{}, {"reference_context_ids": True}], ids=["texts", "ids beside texts"])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from judgekit.data.fields import DECLARED, QUERY, REFERENCES
+from judgekit.data.fields import DECLARED, EXPECTED_DOC, QUERY, REFERENCES
 from judgekit.data.forms.entry import Entry, is_scored, passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
 from judgekit.data.forms.tool import Tool, either, entry_by, roles_of
@@ -51,6 +51,7 @@ _TABLE: Final = Tool(
     reference=RIGHT,
     passages=f"{' | '.join(_CONTEXTS)} | {within('output', ' | '.join((*_CONTEXTS, 'documents', 'retrieval_result')))}",
     gold="reference_contexts | context",
+    gold_ids=" | ".join(EXPECTED_DOC),
     run="run",
     scores="*",
     failed="error",
