@@ -6,7 +6,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -85,17 +85,17 @@ def _asked_about_answers(read: Callable[[Fields], Entry], fields: Fields) -> Ent
     return read(fields)
 
 
-def _passages_in(fields: Fields) -> str | None:
-    """Return the name of a list of passages with texts; None if a result holds none."""
+def _passages_in(fields: Fields) -> str:
+    """Return the name of a list of passages with texts; "" if a result holds none."""
     for name in _RETRIEVED:
         items = fields.get(name)
         if isinstance(items, list) and items and _are_passages(name, items):
             return name
-    return None
+    return ""
 
 
-def _are_passages(name: str, items: Iterable[Any]) -> bool:
-    first = next(iter(items))
+def _are_passages(name: str, items: list[Any]) -> bool:
+    first = items[0]
     if isinstance(first, list | tuple) and not is_scored(first):
         return False
     if isinstance(first, str):
@@ -106,27 +106,22 @@ def _are_passages(name: str, items: Iterable[Any]) -> bool:
 
 
 def _marks_retrieved(fields: Fields) -> bool:
-    return not {*GRADES} & {*fields} and _passages_in(fields) is not None
-
-
-def _listed(fields: Fields) -> str | None:
-    """Return the name of the list of passages, which may be empty if nothing was found, or hold ids."""
-    return _passages_in(fields) or next((name for name in _IDS if isinstance(fields.get(name), list)), None)
+    return not {*GRADES} & {*fields} and bool(_passages_in(fields))
 
 
 def _result(fields: Fields) -> Tool:
-    """Return the places of a result's parts."""
-    listed = _listed(fields)
-    return replace(_RESULT, passages=listed or "")
+    """Return the places of a result's parts; the list of passages may be empty if nothing was found, or hold ids."""
+    lists = (name for name in _IDS if isinstance(fields.get(name), list))
+    return replace(_RESULT, passages=_passages_in(fields) or next(lists, ""))
 
 
-def _reranked(fields: Fields) -> str | None:
-    """Return the name of a reranker's results, numbers of passages in the list that it was given; None without them."""
+def _reranked(fields: Fields) -> str:
+    """Return the name of a reranker's results, numbers of passages in the list that it was given; "" without them."""
     for name in ("results", "data"):
         items = fields.get(name)
         if isinstance(items, list) and items and all(_is_place(item) for item in items):
             return name
-    return None
+    return ""
 
 
 def _is_place(item: Any) -> bool:
@@ -134,15 +129,16 @@ def _is_place(item: Any) -> bool:
 
 
 def _retrieved(fields: Fields) -> Entry:
-    listed, ranking = _listed(fields), _reranked(fields)
-    if listed is None:
+    result, ranking = _result(fields), _reranked(fields)
+    listed = result.passages
+    if not listed:
         raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
-    if ranking is not None:
+    if ranking:
         places = [item["index"] for item in fields[ranking]]
         if not all(0 <= place < len(fields[listed]) for place in places):
             raise ValueError(f"{ranking!r} numbers passages that {listed!r} does not hold")
         fields = {**fields, listed: [fields[listed][place] for place in places]}
-    return entry_by(_result(fields), fields)
+    return entry_by(result, fields)
 
 
 def _taken(fields: Fields) -> dict[str, str]:
