@@ -154,20 +154,7 @@ def recognise(source: str | Path) -> Recognised:
     if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
         hint = f". If these documents should be found, write {ungraded}:{path}" if ungraded else ""
         raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}{hint}")
-    if problem:
-        return replace(content, why=problem)
-    shown = []
-    with suppress(DataError):  # a damaged line is named where the file is read
-        for record in islice(records_of(source, flat), _LOOKED_AT):
-            shown.append(record.fields)
-    spelled = next(filter(None, map(proposed, shown)), [])
-    if spelled:
-        columns = ", ".join(dict.fromkeys(str(name) for fields in shown for name in [*fields][:8]))
-        either = " or ".join(f"{one}:{path}" for one in spelled)
-        further = ", ".join(key for key in PLACES if f"{key}=" not in spelled[0])
-        why = f"no known tool writes its columns ({columns}). Check what this names: {either} (further: {further}, run)"
-        return replace(content, why=why, proposed=spelled[0] if len(spelled) == 1 else "")
-    return replace(content, why=(flat in (JSON, JSONL) and _inside(shown)) or _nothing(content.fields))
+    return replace(content, why=problem) if problem else _of_no_kind(content)
 
 
 def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
@@ -216,6 +203,25 @@ def _ungraded(content: Recognised) -> str:
     return str(Spec(content.flat.name, ((key, asked), ("expected", found["doc"])))) if asked else ""
 
 
+def _of_no_kind(content: Recognised) -> Recognised:
+    """Return why a file was not recognised, with a spelling in which its records may be readable."""
+    assert content.flat is not None, "its records were read"
+    shown: list[Fields] = []
+    with suppress(DataError):  # a damaged line is named where the file is read
+        for record in islice(records_of(content.source, content.flat), _LOOKED_AT):
+            shown.append(record.fields)
+    spelled = next(filter(None, map(proposed, shown)), [])
+    if not spelled:
+        inside = _inside(shown) if content.flat in (JSON, JSONL) else ""
+        columns = ", ".join(content.fields[:8])
+        return replace(content, why=inside or f"judgekit reads no file with these columns: {columns}")
+    columns = ", ".join(dict.fromkeys(str(name) for fields in shown for name in [*fields][:8]))
+    either = " or ".join(f"{one}:{content.path}" for one in spelled)
+    further = ", ".join(key for key in PLACES if f"{key}=" not in spelled[0])
+    why = f"no known tool writes its columns ({columns}). Check what this names: {either} (further: {further}, run)"
+    return replace(content, why=why, proposed=spelled[0] if len(spelled) == 1 else "")
+
+
 def _inside(shown: Iterable[Fields]) -> str:
     """Return advice for an object with a list of records; "" for other files."""
     for fields in shown:
@@ -232,10 +238,6 @@ def _inside(shown: Iterable[Fields]) -> str:
                     f" json(rows={name},query_id=…,answer=…,run=…):FILE for answers"
                 )
     return ""
-
-
-def _nothing(fields: tuple[str, ...]) -> str:
-    return f"judgekit reads no file with these columns: {', '.join(fields[:8])}"
 
 
 def _held(content: Recognised) -> tuple[tuple[str, ...], str]:
