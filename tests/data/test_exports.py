@@ -961,7 +961,7 @@ def test_rows_of_ragelo_are_answers_of_agents_and_no_references():
         assert all(lists.top(q.id) == [passage.id for passage in q.found(run)] for q in QUESTIONS)
 
 
-@pytest.mark.parametrize("name", ["experiment.json", "line.jsonl", "list.json"])
+@pytest.mark.parametrize("name", ["experiment.json", "line.jsonl", "lines.jsonl", "list.json"])
 def test_an_experiment_of_ragelo_holds_a_run_and_the_answers_of_each_agent(name, tmp_path):
     """Its runs are those that RAGElo itself writes for TREC's tools."""
     held = json.loads((EXPORTS / "ragelo-0.7.0" / "experiment.json").read_text())
@@ -969,7 +969,8 @@ def test_an_experiment_of_ragelo_holds_a_run_and_the_answers_of_each_agent(name,
         said = {"qid": query["qid"], "agent": "bm25", "text": f"Answer {number}"}
         query["answers"] = {"bm25": said, "closed": {**said, "agent": "closed", "text": None}}
     path = tmp_path / name
-    text = {"line.jsonl": json.dumps(held) + "\n", "list.json": json.dumps([held])}
+    by_question = "".join(json.dumps(query) + "\n" for query in held["queries"].values())
+    text = {"line.jsonl": json.dumps(held) + "\n", "lines.jsonl": by_question, "list.json": json.dumps([held])}
     path.write_text(text.get(name) or json.dumps(held, indent=4))
     assert recognise(path).form.name == "ragelo_experiment"
     assert recognise(path).kinds == ("query", "doc", "run", "answer")
