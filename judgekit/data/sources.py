@@ -144,18 +144,18 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
         return _Layout(form, names)
     skip = commented(beginning.start) if form is TREC else 0
     delimiter = delimiter_of(form.name, beginning.start.split(b"\n", skip)[-1])
-    table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC)
+    table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC, skip=skip)
     if form is TREC:
-        return _Layout(form, names, table._replace(skip=skip))
-    if "header" in spec.options:
-        header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
-        return _Layout(form, names, table._replace(columns=header))
+        return _Layout(form, names, table)
     cells = beginning.row.split(delimiter)
-    if ranked_lists(beginning, delimiter):
-        return _Layout(form, names, table._replace(columns=("query_id", "doc_id", "rank", "score")[: len(cells)]))
-    if bare := _without_header(path, kind, names, cells, form.name):
-        return _Layout(form, names, table._replace(columns=bare))
-    return _Layout(form, names, table._replace(columns=cells, header=True))
+    columns: tuple[str, ...]
+    if "header" in spec.options:
+        columns = tuple(name.strip() for name in str(spec.options["header"]).split(","))
+    elif ranked_lists(beginning, delimiter):
+        columns = ("query_id", "doc_id", "rank", "score")[: len(cells)]
+    else:
+        columns = _without_header(path, kind, names, cells, form.name)
+    return _Layout(form, names, table._replace(columns=columns or cells, header=not columns))
 
 
 class NoHeader(DataError):
