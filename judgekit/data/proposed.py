@@ -85,24 +85,28 @@ def _parts(fields: Fields) -> dict[str, list[str]]:
 
 def _part_at(place: str, value: Any) -> tuple[str, str]:
     """Return what stands at a place, "" if nothing tells, and where the texts stand in it."""
-    words = [[word.lower() for word in _WORDS.findall(name)] for name in place.split(".")]
+    words = [_words(name) for name in place.split(".")]
     right = any(_RIGHT.intersection(said) for said in words)
     if _are_objects(value):
         named = first_of(value[0], TEXTS)
         if "role" in value[0] and named is not None:  # messages of a conversation
-            return _told(words, right), f"{place}[].{named}"
+            return _told(words, right=right), f"{place}[].{named}"
         within = texts_in(value[0])
         return ("", place) if within is None else ("gold" if right else "contexts", f"{place}{within}")
     if isinstance(value, str):
-        return _told(words, right), place
+        return _told(words, right=right), place
     if not all(isinstance(text, str) for text in value):
         return "", place
     if _FOUND.intersection(words[-1]):
         return "gold" if right else "contexts", place
-    return ("reference" if _told(words[-1:], right) in ("answer", "reference") else ""), place
+    return ("reference" if _told(words[-1:], right=right) in ("answer", "reference") else ""), place
 
 
-def _told(words: Sequence[Sequence[str]], right: bool) -> str:
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def _told(words: Sequence[Sequence[str]], *, right: bool) -> str:
     """Return what a text is by the last word of the innermost name that tells."""
     for said in reversed(words):
         last = next((word for word in reversed(said) if word not in ("text", "content", "value")), "")
@@ -119,7 +123,8 @@ def _are_objects(value: Any) -> bool:
 
 def texts_in(item: Fields) -> str | None:
     """Return where the items of a list hold the text of a passage: "" in themselves, or ``[].payload``."""
-    for within, held in (("", item), *((f"[].{name}", inner) for name, inner in item.items())):
+    inner = {f"[].{name}": held for name, held in item.items() if not _told([_words(str(name))], right=False)}
+    for within, held in {"": item, **inner}.items():
         with suppress(ValueError):
             if isinstance(held, Mapping) and isinstance(passage_of(held)["text"], str):
                 return within

@@ -95,6 +95,14 @@ def test_passages_without_their_question_are_refused_with_what_to_write(name, tm
     assert {*recognise(spelled).kinds} == {"query", "doc", "run"}
 
 
+def test_turns_of_a_conversation_are_no_passages(tmp_path):
+    """As in the results of an evaluation by Bedrock."""
+    path = tmp_path / "output.jsonl"
+    turn = {"inputRecord": {"prompt": {"content": [{"text": "Who?"}]}}, "output": {"text": "Ann"}}
+    path.write_text(json.dumps({"conversationTurns": [turn]}) + "\n")
+    assert "an object whose 'conversationTurns' lists records (inputRecord, output)" in recognise(path).why
+
+
 def _wrapped(rows):
     return {"version": 3, "totals": {"mean": 0.5}, "rows": rows}
 
