@@ -18,6 +18,8 @@ from judgekit.analysis.wording import counted, names_of, plural, plural_points, 
 CHOICE: Final = "choose"
 _NAMED: Final = 6
 """So many runs are named one by one."""
+_TIE: Final = 1e-10
+"""Equal means may differ by the rounding of their sums, in points."""
 _FOR_SENTENCES: Final = ("f1", "contains", "correct (by an LLM)")
 """Metrics that fit references which are whole sentences."""
 
@@ -50,10 +52,31 @@ def _choices(case: Case) -> list[_Choice]:
         choices.append(_Choice(run, at, mean, loss, bool(best.may_be_best[at])))
     # A run without any answer comes last.
     choices.sort(key=lambda choice: -np.nan_to_num(choice.mean, nan=-1.0))
-    equal = [choice for choice in choices if choice.mean >= choices[0].mean - 1e-10]
+    equal = [choice for choice in choices if choice.mean >= choices[0].mean - _TIE]
     leader = min(equal, key=lambda choice: (choice.loss, choice.at))
     choices.remove(leader)
     return [leader, *choices]
+
+
+def _alike(choices: Sequence[_Choice], margin: float) -> list[_Choice]:
+    """Return the leader and the runs that answer as well so far and are as safe to ship, by the margin."""
+    leader = choices[0]
+    limit = margin if leader.loss <= margin else 100.0
+    return [choice for choice in choices if choice.mean >= leader.mean - _TIE and choice.loss <= limit]
+
+
+def _so_far(case: Case, runs: int, *, tied: bool) -> str:
+    """Return how well some runs answer so far, as the beginning of what is said of them."""
+    of_labels = bool(case.background.quality)
+    if runs > 1:
+        return "are alike so far, and" if of_labels else "answer alike so far, and are"
+    if tied:
+        return "is as good as any so far, and" if of_labels else "answers as well as any so far, and is"
+    return "is the best so far, and" if of_labels else "answers best so far, and is"
+
+
+def _named(runs: Sequence[str], joint: str) -> str:
+    return names_of(runs, joint) if len(runs) <= _NAMED else some_of(runs)
 
 
 def shipping(case: Case) -> Iterator[Claim]:
@@ -74,16 +97,24 @@ def shipping(case: Case) -> Iterator[Claim]:
     if candidates == [leader.run]:
         yield _only(case, choices)
         return
-    verb = "is the best so far, and" if case.background.quality else "answers best so far, and is"
-    least = f"{verb} at most {leader.loss:.1f} points worse than the best"
-    within = leader.loss <= margin
+    alike = _alike(choices, margin)
+    loss = max(choice.loss for choice in alike)
+    so_far = _so_far(case, len(alike), tied=choices[1].mean >= leader.mean - _TIE)
+    named = _named([choice.run for choice in alike], "and" if any_will_do else "or")
+    least = f"{so_far} at most {loss:.1f} points worse than the best"
+    within, places = loss <= margin, [choice.at for choice in alike]
+    pronoun = "they" if len(alike) > 1 else "it"
     if any_will_do:
-        leads = f"{leader.run} {least}"
+        leads = f"{named} {least}"
     elif within:
-        leads = f"Ship {leader.run}: it {least}, which is within your margin of {plural_points(margin)}"
+        leads = f"Ship {named}: {pronoun} {least}, which is within your margin of {plural_points(margin)}"
     else:
-        leads = f"If you ship now, ship {leader.run}: it {least}"
-    lead = Claim(CHOICE, f"{leads}.", leader.run, high=leader.loss, shown=within, line="Choose", rank=2)
+        leads = f"If you ship now, ship {named}: {pronoun} {least}"
+    leads += "."
+    # Runs with the same lists never differ.
+    if not within and case.best.upper[np.ix_(places, places)].any():
+        leads += " Only more questions can tell them apart."
+    lead = Claim(CHOICE, leads, leader.run, high=loss, shown=within, line="Choose", rank=2)
     if any_will_do:
         yield lead
         return
@@ -114,7 +145,7 @@ def _on_scale(case: Case) -> bool:
 
 def _listed(candidates: Sequence[str], runs: int) -> str:
     """Return which runs may be the best, those that answer best first."""
-    listed = names_of(candidates, "or") if len(candidates) <= _NAMED else some_of(candidates)
+    listed = _named(candidates, "or")
     others = runs - len(candidates)
     worse = "none is"
     if others == 1:

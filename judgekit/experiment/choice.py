@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from judgekit.analysis.claims import Claim, further, lines_of, plain, wrapped
 from judgekit.analysis.race import Choice, Look, RaceRules, Replay
 from judgekit.data.questions import Repeats
 from judgekit.data.streams import write_atomic
+
+_TIE: Final = 1e-12
+"""Equal means may differ by the rounding of their sums."""
 
 
 def points(quality: float) -> str:
@@ -137,7 +141,12 @@ class ChoiceResult:
         names = [self.runs[run] for run in np.flatnonzero(choice.may_be_best)]
         # A choice that ran out of budget may lack a bound, so promise nothing.
         enough, known = choice.bound <= margin, math.isfinite(choice.bound)
-        text = f"Ship {self.run}." if enough else f"{self.run} answers best so far."
+        alike = [self.runs[run] for run in np.flatnonzero(choice.last.left & (np.abs(choice.last.behind) < _TIE))]
+        text = f"{self.run} answers best so far."
+        if enough:
+            text = f"Ship {self.run}."
+        elif len(alike) > 1:
+            text = f"{listed(alike)} answer alike so far; take {self.run}."
         if not known:
             text += " Too few questions were asked to say what choosing it may lose."
         # With a bound of 0, other runs that may be the best are tied: this run is not shown to be the best.

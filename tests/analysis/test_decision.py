@@ -257,6 +257,50 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     assert "To ship a run within 2 points of the best takes about " in lines["Next"]
 
 
+def right_on(*of_runs: range, questions: int = 40) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([[float(question in own) for question in range(questions)] for own in of_runs])
+
+
+@pytest.mark.parametrize(
+    ("of_runs", "margin", "said"),
+    [
+        (
+            (range(20), range(10, 30)),
+            2.0,
+            "If you ship now, ship a or b: they answer alike so far, and are at most 20.9 ",
+        ),
+        ((range(20), range(10, 30)), 50.0, "Ship the cheapest of these 2 runs: none is more than 20.9 points worse"),
+        ((range(20), range(10, 30), range(3)), 50.0, "Ship a or b: they answer alike so far, and are at most 20.9 "),
+        ((range(20), range(10, 31)), 2.0, "If you ship now, ship b: it answers best so far, and is at most "),
+    ],
+)
+def test_of_runs_that_answer_alike_none_answers_best(of_runs: tuple[range, ...], margin: float, said: str) -> None:
+    quality = right_on(*of_runs)
+    scores = np.random.default_rng(3).normal(size=quality.shape)
+    given = tables({"own": scores}, quality, tuple("abc"[: len(of_runs)]))
+    decision = compare(*given, rules=Rules(resamples=1000, margin_points=margin)).decision
+    chosen = dict(decision.lines)["Choose"]
+    assert chosen.startswith(said)
+    tied = "best so far" not in chosen
+    assert tied == (len(of_runs[0]) == len(of_runs[1]))
+    assert ("Only more questions can tell them apart." in chosen) == (tied and margin == 2.0)
+    if "cheapest" in said:
+        assert "a and b answer alike so far, and are at most 20.9 points worse than the best." in chosen
+
+
+def test_runs_whose_lists_are_equal_are_not_told_apart_by_more_questions() -> None:
+    quality = right_on(range(20), range(20), range(10, 28))
+    scores = np.random.default_rng(3).normal(size=quality.shape)
+    ids = [f"q{query:04}" for query in range(40)]
+    lists = []
+    for name, doc in (("a", "x"), ("b", "x"), ("c", "y")):
+        lists.append(jk.Run.from_frame(pd.DataFrame({"query_id": ids, "doc_id": doc, "score": 1.0}), name))
+    given = tables({"own": scores}, quality, ("a", "b", "c"))
+    chosen = dict(compare(*given, background=Background(lists=tuple(lists))).decision.lines)["Choose"]
+    assert "ship a or b: they answer alike so far" in chosen
+    assert "more questions" not in chosen
+
+
 @pytest.mark.parametrize(
     ("easy", "worth"), [(1.0, "For finding questions that fail, words is free and shown"), (0.001, "")]
 )

@@ -16,7 +16,9 @@ import pytest
 
 import judgekit as jk
 from judgekit.analysis.claims import plain
+from judgekit.analysis.race import RaceRules, RunAnswers, race
 from judgekit.errors import BudgetError, UsageError
+from judgekit.experiment.choice import ChoiceResult, Spent
 from judgekit.experiment.choose import contest, replay_results
 from judgekit.experiment.file import load
 from judgekit.experiment.run import run
@@ -330,3 +332,17 @@ def test_copies_of_questions_change_no_choice_and_cost_nothing(fault_server, tmp
     parted = load(copied).updated(analysis={"groups": "none"})
     rows = jk.choose(parted, margin=2, asking=jk.Asking(cache=tmp_path / "store2"))
     assert rows.choice.last.questions > 60
+
+
+@pytest.mark.parametrize(
+    ("right", "said"), [(60, "a and b answer alike so far; take a."), (61, "b answers best so far.")]
+)
+def test_of_runs_that_answer_alike_none_answers_best(right: int, said: str) -> None:
+    quality = np.zeros((2, 120))
+    quality[0, :60] = quality[1, 120 - right :] = 1
+    rules = RaceRules(0.02, resamples=200)
+    order = np.random.default_rng(1).permutation(120)
+    result = ChoiceResult(
+        ("a", "b"), race(RunAnswers(quality[:, order]), [60, 120], rules), 120, rules, Spent(1, None, 1.0)
+    )
+    assert str(result).split("\n")[0].removeprefix("Choose").strip().startswith(said)
