@@ -561,7 +561,10 @@ def compare(
         terminal = console()
         width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
         say(f"{wrapped(comparison.decision.lines, width)}\n")
-        show(comparison.wide())
+        wide = comparison.wide()
+        if "r_pooled" in wide and wide["r_pooled"].notna().any():
+            say("r_pooled (level within-query) is the r of the decision; r is the mean of each question's own r there.")
+        show(wide)
         if comparison.modes is not None:
             say("\nmodes of answering, on the questions with a value in every mode:")
             modes = comparison.modes.table

@@ -128,6 +128,18 @@ def test_a_metric_that_failed_on_some_questions_changes_no_choice_of_a_real_expo
     assert "noise_sensitivity(mode=relevant) lack scores on 1 question" in said
 
 
+def test_the_r_of_the_decision_is_named_above_the_table_that_holds_another(judgekit: Judgekit, tmp_path: Path) -> None:  # noqa: F811
+    table(80).to_csv(tmp_path / "app.csv", index=False)
+    said = judgekit("compare", "--scores", "app.csv", "--outcome", "thumb", code=0).out
+    assert "r_pooled (level within-query) is the r of the decision" in said
+    found = jk.compare(pd.read_csv(tmp_path / "app.csv"), outcome="thumb")
+    rows = found.wide().set_index(["labeling", "level", "run"]).loc[("near", "within-query", "all")]
+    (follows,) = [claim for claim in found.decision.claims if (claim.kind, claim.subject) == ("follows", "near")]
+    assert follows.value == rows["r_pooled"] != rows["r"]
+    table(80, runs="a").to_csv(tmp_path / "app.csv", index=False)
+    assert "r_pooled" not in judgekit("compare", "--scores", "app.csv", "--outcome", "thumb", code=0).out
+
+
 def test_a_column_of_verdicts_in_words_is_a_score() -> None:
     rows = [
         {"question": f"q{n}", "relevant": ["Yes", "no"][n % 2], "note": ["yes", "why"][n % 2], "thumb": 1}
