@@ -289,7 +289,7 @@ class _Tool:
             if role == ROLES["failed"]:
                 row[_FAILED] = row.get(_FAILED, False) or _is_reason(value)
             elif role.startswith(_SCORE):
-                row[place] = value.get("value") if isinstance(value, Mapping) else value
+                row[place] = _verdict_in(value)
             elif role in _KEYS:
                 # Alternatives of one part are one column.
                 row[self.column(role)] = str(value) if isinstance(value, int) else value
@@ -345,7 +345,7 @@ def _as_tool_means(
         if outcome is not None and outcome not in row:
             told = at(fields, outcome)
             if told is not None:
-                row[outcome] = told.get("value") if isinstance(told, Mapping) else told
+                row[outcome] = _verdict_in(told)
         yield {**row, _PLACE: place}
 
 
@@ -393,6 +393,13 @@ def _keys(
         places[key] = place
     keys = pd.DataFrame(list(places), columns=["query_id", "run", SAMPLES[0]])
     return keys if sample is not None else keys.drop(columns=SAMPLES[0])
+
+
+def _verdict_in(value: Any) -> Any:
+    """Return a score, also of an object that holds it beside its explanation (Inspect, Pydantic, LlamaIndex)."""
+    if not isinstance(value, Mapping):
+        return value
+    return next((value[name] for name in ("value", "score") if name in value), None)
 
 
 def _is_reason(value: Any) -> bool:

@@ -401,3 +401,20 @@ def test_cells_of_a_frame_may_hold_arrays_and_missing_values() -> None:
     ]
     apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
     assert apart.scores["value"].isna().tolist() == [False, True, True, False]
+
+
+def test_scores_and_outcomes_stand_in_objects_beside_their_explanations() -> None:
+    found = EXPORTS / "llamaindex-0.14.25" / "bm25.jsonl"
+    apart = taken_apart({"": found}, DeclaredOutcome("metric_dict.mrr"))
+    rows = [json.loads(line)["metric_dict"] for line in found.read_text().splitlines()]
+    assert apart.quality["value"].tolist() == [row["mrr"]["score"] for row in rows]
+    assert apart.scores["value"].tolist() == [row["hit_rate"]["score"] for row in rows]
+    # Pydantic's verdicts are no scores by its form, but may be the outcome.
+    cases = json.loads((EXPORTS / "pydantic_evals-2.62.0" / "bm25.json").read_text())
+    cases = cases if isinstance(cases, list) else cases["cases"]
+    frame = pd.DataFrame([{**case, "scores": {"near": number / 10}} for number, case in enumerate(cases)])
+    apart = taken_apart({"": frame}, DeclaredOutcome("assertions.EqualsExpected"))
+    assert apart.quality["value"].tolist() == [case["assertions"]["EqualsExpected"]["value"] for case in cases]
+    assert set(apart.scores["labeling"]) == {"scores.near"}
+    with pytest.raises(UsageError, match=r"unknown column 'assertions\.Other'"):
+        taken_apart({"": frame}, DeclaredOutcome("assertions.Other"))
