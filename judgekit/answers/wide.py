@@ -164,7 +164,7 @@ def taken_apart(
     others |= {name for name in columns if name.endswith(_DIRECTION) and name.removesuffix(_DIRECTION) in columns}
     only.check([name for name in columns if name not in others])
     directions.check(name for name in columns if name not in others or name == outcome.outcome)
-    turned = {name: directions.of(name, _in_file(table, name) or tool.direction(name)) for name in columns}
+    turned = {name: directions.of(name, _in_file(table, name)) for name in columns}
     if turned[outcome.outcome] == "asked":
         raise UsageError(f"{outcome.outcome}: tools disagree on its direction; {question(outcome.outcome)}")
     scores: list[pd.DataFrame] = []
@@ -242,8 +242,8 @@ def _in_file(table: pd.DataFrame, name: str) -> Direction | None:
 
 
 _PLACE, _TABLE, _FAILED = "\0place", "\0table", "\0failed"
-_SCORE, _LOWER = "score", "lower is better"
-"""The words of a form for a score."""
+_SCORE: Final = "score"
+"""The beginning of a form's words for a score."""
 _KEYS: Final = (ROLES["question"], ROLES["id"], ROLES["run"])
 _OURS: Final = (_PLACE, _TABLE, _FAILED)
 """Columns for a row's place, its table's run, and whether its answer failed; no column of a file has these names."""
@@ -276,10 +276,6 @@ class _Tool:
         if role.startswith(_SCORE):
             return True
         return not role and not any(other.startswith(_SCORE) for other in self.roles.values())
-
-    def direction(self, name: str) -> Direction | None:
-        """Return the direction of a score by the form, if it says so."""
-        return "lower" if self.roles.get(name, "").endswith(_LOWER) else None
 
     def row(self, fields: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
         """Return the columns of a record: its own, and the parts and scores that stand inside of objects."""

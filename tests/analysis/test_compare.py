@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -187,6 +189,18 @@ def test_questions_without_scores_count_for_the_choice_of_a_run_only():
     alone = compare(few, quality[quality["query_id"] < "q0030"], rules=rules)
     columns = ["labeling", "run", "level", "coefficient", "value", "n"]
     pd.testing.assert_frame_equal(partly.table[columns], alone.table[columns])
+
+
+def test_questions_without_scores_do_not_count_for_what_it_takes_to_show_a_labeling():
+    scores, quality = noisy(n=90, runs=("a", "b"), labelings={"weak": 3.0})
+    few, rules = scores[scores["query_id"] < "q0040"], Rules(resamples=200)
+    told = [
+        dict(compare(few, rated, rules=rules).decision.lines)["Keep"]
+        for rated in (quality, quality[quality["query_id"] < "q0040"])
+    ]
+    takes = [int(re.findall(r"it takes about ([\d,]+) questions", text)[0].replace(",", "")) for text in told]
+    # The resamples of the questions differ a little.
+    assert takes[0] == pytest.approx(takes[1], rel=0.2)
 
 
 def test_a_few_groups_with_scores_claim_nothing_however_many_have_quality():

@@ -288,6 +288,18 @@ def test_of_runs_that_answer_alike_none_answers_best(of_runs: tuple[range, ...],
         assert "a and b answer alike so far, and are at most 20.9 points worse than the best." in chosen
 
 
+def test_of_runs_that_answer_alike_only_those_within_the_margin_are_named_to_ship() -> None:
+    quality = right_on(range(20), range(10, 30), range(10))
+    quality[2, 31:40] = 1  # nearly as good, and seldom right where b is
+    scores = np.random.default_rng(3).normal(size=quality.shape)
+    decision = compare(*tables({"own": scores}, quality, ("a", "b", "c")), rules=Rules(margin_points=25.0)).decision
+    loss = {name: -claim.low for name, claim in claims(decision, "run").items()}
+    assert loss["a"] < 25 < loss["b"]
+    assert dict(decision.lines)["Choose"].startswith(
+        f"Ship a: it answers as well as any so far, and is at most {loss['a']:.1f}"
+    )
+
+
 def test_runs_whose_lists_are_equal_are_not_told_apart_by_more_questions() -> None:
     quality = right_on(range(20), range(20), range(10, 28))
     scores = np.random.default_rng(3).normal(size=quality.shape)

@@ -418,3 +418,33 @@ def test_scores_and_outcomes_stand_in_objects_beside_their_explanations() -> Non
     assert set(apart.scores["labeling"]) == {"scores.near"}
     with pytest.raises(UsageError, match=r"unknown column 'assertions\.Other'"):
         taken_apart({"": frame}, DeclaredOutcome("assertions.Other"))
+
+
+def test_a_tools_number_of_an_answer_is_no_id_of_a_question_and_ids_may_be_numbers(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (EXPORTS / "promptfoo-0.121.20" / "out.jsonl").read_text().splitlines()]
+    for row in rows:
+        del row["vars"]["id"]
+    (tmp_path / "out.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    apart = taken_apart({"": tmp_path / "out.jsonl"}, DeclaredOutcome("success"))
+    assert apart.quality.groupby("query_id")["run"].agg(sorted).tolist() == [["bm25", "dense"]] * 8
+    log = json.loads((EXPORTS / "inspect_ai-0.3.285" / "epochs.json").read_text())
+    for sample in log["samples"]:
+        sample["id"] = int(sample["id"])
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    apart = taken_apart({"": tmp_path / "log.json"}, DeclaredOutcome("scores.includes"))
+    assert set(apart.quality["query_id"]) == {"0", "1", "2", "3"}
+
+
+def test_answers_and_references_that_are_numbers_are_no_scores() -> None:
+    rows = [
+        {"user_input": f"How old is {n}?", "response": n, "reference": 2 * n, "faithfulness": n / 9, "thumb": n % 2}
+        for n in range(6)
+    ]
+    apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    assert set(apart.scores["labeling"]) == {"faithfulness"}
+    assert "response, reference: no scores of ragas, not compared" in " ".join(apart.notes)
+    # deepeval's form names no scores.
+    rows = [{"input": f"How old is {n}?", "actual_output": n, "near": n / 9, "thumb": n % 2} for n in range(6)]
+    apart = taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    assert set(apart.scores["labeling"]) == {"near"}
+    assert "actual_output: no scores of deepeval, not compared" in " ".join(apart.notes)
