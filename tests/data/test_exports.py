@@ -818,7 +818,9 @@ def test_responses_of_search_engines_are_read_beside_their_questions(engine, wra
     asked = [{"query_id": question.id, "question": question.text} for question in QUESTIONS]
     lines = [{**row, **({"response": one} if wrapped else one)} for row, one in zip(asked, made, strict=False)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert (recognise(path).form.name, recognise(path).kinds) == ("search", ("query", "doc", "run"))
+    content = recognise(path)
+    assert (content.form.name, content.kinds) == ("search", ("query", "doc", "run"))
+    assert "passages, ids of the passages" in content.form.taken(lines[0]).values()
     run = read_run(path)
     assert [run.top(row["query_id"]) for row in asked[:3]] == [["d2", "d0", "d1"], ["d1", "d2"], []]
     assert {doc.doc_id: doc.text for doc in read_docs(path)} == {f"d{n}": f"Passage {n}." for n in range(3)}

@@ -325,7 +325,9 @@ def roles_of(tool: Tool, fields: Fields) -> dict[str, str]:
     for part, path in paths_of(tool, fields).items():
         value = _seen(tool, fields, part, path)
         alone = part == "passages" and isinstance(value, str) and not listed_in(value) and not tool.together
-        taken[path] = "one passage, since it is no list" if alone else ROLES[part]
+        role = "one passage, since it is no list" if alone else ROLES[part]
+        # The results of an engine hold the passages and their ids.
+        taken[path] = f"{taken[path]}, {role}" if path in taken else role
     taken |= {path: ROLES["failed"] for path in either(tool.failed) if path in fields}
     for name in _names(fields, tool.scores):
         if name in taken or any(path.startswith((f"{name}.", f"{name}[")) for path in taken):
