@@ -600,7 +600,7 @@ def _excluded(scores: pd.DataFrame, quality: pd.DataFrame, asked: Collection[str
         left_out = names if asked is None else names.intersection(asked)
         # Runs that were not requested are not missing.
         if left_out:
-            yield f"{plural(len(left_out), 'run')} with {lacking} ({_some(left_out)}) excluded, and no choice."
+            yield f"{plural(len(left_out), 'run')} with {lacking} ({_some(left_out)}) excluded, also from the choice."
 
 
 def _refuse_unscored(quality: pd.DataFrame, unscored: Collection[str], scored: Collection[str]) -> None:

@@ -191,6 +191,16 @@ def test_questions_without_scores_count_for_the_choice_of_a_run_only():
     pd.testing.assert_frame_equal(partly.table[columns], alone.table[columns])
 
 
+def test_a_run_that_only_one_table_has_is_said_to_be_no_choice():
+    scores, quality = noisy(n=30, runs=("a", "b", "c"))
+    runs = sorted(quality["run"].unique())
+    few = scores[scores["run"] != runs[0]]
+    (alone,) = compare(few, quality, rules=Rules(resamples=100)).warnings
+    assert alone == f"1 run with quality but no scores ({runs[0]!r}) excluded, also from the choice."
+    (alone,) = compare(scores, quality[quality["run"] != runs[0]], rules=Rules(resamples=100)).warnings
+    assert alone == f"1 run with scores but no quality ({runs[0]!r}) excluded, also from the choice."
+
+
 def test_questions_without_scores_do_not_count_for_what_it_takes_to_show_a_labeling():
     scores, quality = noisy(n=90, runs=("a", "b"), labelings={"weak": 3.0})
     few, rules = scores[scores["query_id"] < "q0040"], Rules(resamples=200)
