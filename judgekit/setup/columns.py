@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from judgekit.data.fields import DECLARED
+from judgekit.data.fields import DECLARED, Source
 from judgekit.data.forms.delimited import TREC
 from judgekit.data.forms.lists import DICT
 from judgekit.data.recognise import DECLARED_KINDS, Recognised
+from judgekit.data.records import DataRecord, Fields
 from judgekit.data.sources import opened
 from judgekit.data.tables import RATED, RATERS
+from judgekit.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,9 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         names, first = {**origin.names}, next(rows, None)
         fields = fields if first is None else tuple(map(str, first.fields))
     taken: dict[str, str] = {}
-    for key, known in names.items():
-        column = next((name for name in known if name in fields), None)
+    reader = Source(None, found.flat.name, names, kind)
+    for key in names:
+        column = _column(reader, found.told, key, fields)
         if column is not None:
             taken.setdefault(column, key)
     if kind in ("answer", "ratings") and found.run:
@@ -55,3 +59,12 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     others = [name for name in fields if name not in taken]
     lists = [name for name in others if isinstance(found.told.get(name), list | dict)]
     return Columns(taken, tuple(name for name in others if name not in lists), tuple(lists))
+
+
+def _column(source: Source, fields: Fields, key: str, columns: Collection[str]) -> str | None:
+    """Return the column that is read for a key, as the reader finds it; the first that exists if this row lacks it."""
+    with suppress(DataError):  # which is told where the file is read
+        found = source.find(DataRecord(1, fields), key)
+        if found is not None:
+            return found
+    return next((name for name in source.names[key] if name in columns), None)

@@ -28,6 +28,7 @@ from judgekit.setup.joined import (
     give_results_ids,
     give_runs_files,
     give_runs_names,
+    give_runs_texts,
     give_tables_ids,
 )
 from judgekit.setup.judgments import read_judgments
@@ -95,6 +96,7 @@ def _drafted(files: Files) -> Draft:
     give_runs_files(files)
     runs = give_results_ids(files, read_runs(files))
     give_runs_names(files, runs.runs)
+    give_runs_texts(files, runs)
     texts = offer_texts(files, runs)
     questions = read_questions(files, runs)
     passages = read_passages(files, runs)
@@ -206,6 +208,10 @@ def _incomplete(
     asking = next((file for file in files.all if question_column(file)), None)
     if not queries and asking is not None:
         reason += f". Put a file with the questions (id, question) beside {asking.name}, which lacks ids"
+    elif not queries and runs.runs:
+        name, run = next(iter(runs.runs.items()))
+        beside = f"{runs.files[name].name}, whose first is {min(run.query_ids)!r}"
+        reason += f". Put a file with the questions (query_id, question) beside {beside}"
     elif passages is None and texts:
         reason += f". If runs name passages by the paths of the text files: {texts}"
     elif table is not None:

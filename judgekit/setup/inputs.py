@@ -11,15 +11,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from judgekit.data.fields import QUERY, TABULAR
+from judgekit.data.fields import QUERY, TABULAR, Source
 from judgekit.data.folders import TEXTS, walk
-from judgekit.data.forms import nested_form
+from judgekit.data.forms import ENTRY, nested_form, prepared
 from judgekit.data.forms.delimited import TREC, TSV, PlainQuotes
 from judgekit.data.forms.files import FILES
 from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.proposed import proposed
 from judgekit.data.recognise import Recognised, recognise, records_of
+from judgekit.data.records import Fields
 from judgekit.data.scores import as_scores
 from judgekit.data.sources import stem
 from judgekit.data.streams import Beginning, head
@@ -76,6 +77,7 @@ class Input:
         unfit: whether it cannot be used, rather than is not needed.
         broken: why it cannot be read although it is meant as data.
         strange: whether it names its questions by texts that no other file has.
+        elsewhere: columns of a run that were written to files of their own.
         origin: the file that it was made of, and the lines of that from which its records are.
     """
 
@@ -95,6 +97,7 @@ class Input:
     unfit: bool = False
     broken: str = ""
     strange: bool = False
+    elsewhere: dict[str, str] = field(default_factory=dict)
     origin: tuple[Input, Sequence[int]] | None = None
 
     @property
@@ -133,6 +136,7 @@ class Input:
         """The beginning, up to the columns, of a form for an unrecognised table; "" for other files."""
         flat = self.content.flat
         known = self.content.kinds or self.content.named or self.content.proposed or self.strange
+        known = known or (self.why and not self.unfit)  # such as scores by query
         if flat is None or flat.name not in TABULAR or known:
             return ""
         if not self.sheet:
@@ -211,7 +215,7 @@ class Input:
         form = self.content.form
         if form is None or form.taken is None:
             return
-        roles = form.taken(self.content.told)
+        roles = form.taken(self.as_read())
         scores = [name for name, role in roles.items() if role == "score"]
         lower = [name for name, role in roles.items() if role == "score, lower is better"]
         used = [f"{name} → {role}" for name, role in roles.items() if role and name not in (*scores, *lower)]
@@ -225,18 +229,39 @@ class Input:
         if left:
             self.columns.append(f"not used: {', '.join(left)}")
 
+    def as_read(self) -> Fields:
+        """Return the record that reveals its form, with cells split and rows joined as they are read."""
+        form, flat, told = self.content.form, self.content.flat, self.content.told
+        assert form is not None, "its records have a form"
+        if not form.mark or flat is None:
+            return told
+        source, options = Source(self.path, flat.name, ENTRY, "entry"), form_of(self.given)[0].options
+        with suppress(DataError, UsageError):  # which are told where it is read
+            return next(
+                (
+                    record.fields
+                    for record in prepared(form, source, records_of(self.given, flat), options)
+                    if form.marks(record.fields)
+                ),
+                told,
+            )
+        return told
+
     def tell_columns(self, kind: str) -> None:
         """Note the use of the columns of a table of a kind."""
         columns = columns_of(self.given, self.content, kind)
         if columns.taken:
             self.columns.append(", ".join(f"{name} → {what}" for name, what in columns.taken.items()))
-        if columns.left:
+        if self.elsewhere:
+            self.columns.append(", ".join(f"{name}: written to {file}" for name, file in self.elsewhere.items()))
+        left = [name for name in columns.left if name not in self.elsewhere]
+        if left:
             use = "not used"
             if kind in ("query", "doc"):
                 use = f"kept for prompts as {{{kind}.NAME}}"
             if kind == "query":
                 use += " and for [analysis] by"
-            self.columns.append(f"{use}: {', '.join(columns.left)}")
+            self.columns.append(f"{use}: {', '.join(left)}")
         if columns.lists:
             told = f"not used: {', '.join(columns.lists)}"
             if kind == "query":

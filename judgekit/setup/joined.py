@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, render
-from judgekit.data.fields import TABULAR, Source
+from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.files import read_table
 from judgekit.data.forms import ENTRY, entry_of, prepared, run_of
 from judgekit.data.forms.entry import content_id, hashed, is_content_id
@@ -230,7 +230,7 @@ def _telling_runs(texts: Sequence[str], records: Sequence[DataRecord]) -> str:
     questions = len({*texts})
     if not records or len(records) == questions:
         return ""
-    for name in records[0].fields:
+    for name in [name for name in records[0].fields if name not in QUERY["id"]]:
         values = [str(record.fields.get(name)) for record in records]
         named = len({*values})
         if named * questions == len(records) and len({*zip(texts, values, strict=True)}) == len(records):
@@ -248,6 +248,55 @@ def _ids_of_rows(asked: Sequence[tuple[object, str]]) -> str:
         " the ids are those of rows. If each row is the answer of a run, name the run in a column 'run', or write each"
         " run into a file of its own; otherwise leave the ids out"
     )
+
+
+_OF_RUNS: Final = {"doc": f"{IMPORTED}/passages-of-runs.jsonl", "query": f"{IMPORTED}/questions-of-runs.jsonl"}
+"""The files of what rows of runs hold."""
+
+
+def give_runs_texts(files: Files, found: FoundRuns) -> None:
+    """Write the passages, and the questions, that rows of runs hold, where no other file has any."""
+    files_of = [file for file in found.files.values() if not file.nested and file.content.flat is not None]
+    read: dict[str, dict[str, dict[str, str]]] = {}
+    for kind in ("doc", "query"):
+        if not files.of(kind):
+            read[kind] = {}
+    for file in files_of if read else ():
+        named = {kind: _text_column(file, kind) for kind in read}
+        if not any(named.values()):
+            continue
+        file.elsewhere = {column: _OF_RUNS[kind] for kind, column in named.items() if column}
+        origin, rows = opened(file.given, "run")
+        for record in rows:
+            for kind in filter(named.get, read):
+                own, text = origin.get(record, kind), str(record.fields.get(named[kind]) or "")
+                if not text:
+                    continue
+                held = {f"{kind}_id": own, "text": text}
+                if kind == "doc" and record.fields.get("title"):
+                    held["title"] = str(record.fields["title"])
+                if read[kind].setdefault(own, held) != held:
+                    files.problems.append(
+                        f"{file.at_line(record.line)}: {kind} {own!r} has a different title or text than before"
+                    )
+                    return
+    for kind, name in _OF_RUNS.items():
+        if read.get(kind):
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in read[kind].values())
+            copy = files.add_written(name, text)
+            copy.look()
+            copy.kinds = [kind]
+            files.all.append(copy)
+
+
+def _text_column(file: Input, kind: str) -> str:
+    """Return the column of a run's rows with the text of the passage, or of the question; "" without one."""
+    asked = next((name for name in ("question", "query") if name in file.content.fields), "")
+    if asked in file.content.named.values():
+        asked = ""
+    if kind == "query":
+        return asked
+    return next((name for name in DECLARED["doc"].names["text"] if name in file.content.fields), "")
 
 
 def give_runs_names(files: Files, runs: Collection[str]) -> None:
@@ -495,7 +544,7 @@ class _Result:
             row = {"query_id": own, "question": query.text}
             rows.append({**row, "documents": [*documents.values()], **answers.get(query_id, {})})
         copy = _add_copy(files, file, rows, {})
-        copy.content = file.content
+        copy.content = replace(file.content, told=file.as_read())
         copy.kinds = file.kinds
         copy.drop("query", "qrels")
         same = "results whose passages others have under other ids"

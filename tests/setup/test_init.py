@@ -872,3 +872,78 @@ def test_runs_are_named_before_their_files_as_in_other_commands(data, judgekit):
     assert "names runs only" not in said.err
     said = judgekit("init", files[4], *files[1:4], "--out", "other", code=0)
     assert "queries.jsonl: NAME=FILE names runs only, and this is not a run" in said.err
+
+
+def by_pyterrier(data: Path) -> None:
+    """Write the runs as PyTerrier's frames, whose rows hold the texts of the question and the passage."""
+    asked = {q["query_id"]: q["text"] for q in rows(data / "queries.jsonl")}
+    docs = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}
+    for name in RUNS:
+        told = [
+            (q, number, doc, rank, score, asked[q], docs[doc])
+            for number, (q, doc, rank, score) in enumerate(ranked(data, name))
+        ]
+        table(data / f"{name}.csv", ["qid", "docid", "docno", "rank", "score", "query", "text"], told)
+        (data / f"{name}.trec").unlink()
+    table(data / "scores.csv", ["name", "qid", "measure", "value"], [("good", "q0", "ndcg_cut_3", 0.5)])
+
+
+def test_rows_of_a_run_hold_its_questions_and_passages_too(data, judgekit):
+    """There were no passages, and the cure named the file of scores."""
+    by_pyterrier(data)
+    asked, docs = rows(data / "queries.jsonl"), {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}
+    said = judgekit("init", ".", code=0)
+    assert "docno → doc" in said.out  # what the reader takes for the id
+    assert "not used: docid, query, text" in said.out
+    assert not (data / "imported").exists()
+    (data / "docs.jsonl").unlink()
+    (data / "queries.jsonl").unlink()
+    said = judgekit("init", ".", "--overwrite", code=0)
+    assert "text: written to imported/passages-of-runs.jsonl, query: written to imported/questions" in said.out
+    assert "not used: docid\n" in said.out
+    assert rows(data / "imported" / "questions-of-runs.jsonl") == [
+        {"query_id": q["query_id"], "text": q["text"]} for q in asked
+    ]
+    found = {row["docno"] for name in RUNS for row in csv.DictReader((data / f"{name}.csv").read_text().splitlines())}
+    written = {doc["doc_id"]: doc["text"] for doc in rows(data / "imported" / "passages-of-runs.jsonl")}
+    assert written == {doc: docs[doc] for doc in found}
+    assert {*load(data / "experiment.toml").runs} == {*RUNS}
+
+
+def test_rows_of_runs_with_two_texts_of_a_passage_are_a_problem(data, judgekit):
+    by_pyterrier(data)
+    (data / "docs.jsonl").unlink()
+    edited(data / "good.csv", "A flood in 1412", "The flood in 1412")
+    said = judgekit("init", ".", code=2)
+    assert "poor.csv, line 2: doc 'd1c' has a different title or text than before" in said.err
+
+
+def test_a_missing_file_of_questions_is_named_with_the_ids_of_the_run(data, judgekit):
+    (data / "queries.jsonl").unlink()
+    table(data / "scores.csv", ["name", "qid", "measure", "value"], [("good", "q0", "ndcg_cut_3", 0.5)])
+    said = judgekit("init", ".", code=2)
+    assert "Put a file with the questions (query_id, question) beside good.trec, whose first is 'q0'" in said.err
+    assert "scores.csv" not in said.err
+
+
+def test_records_without_a_question_say_what_they_hold(data, judgekit):
+    told = application(data, "good", 4)
+    lines(data / "app.jsonl", [{key: value for key, value in row.items() if key != "user_input"} for row in told])
+    said = judgekit("init", ".", code=2)
+    assert "app.jsonl: line 1: this record lacks the question; it has: 'reference', 'retrieved_contexts'" in said.err
+    assert "name its column, rag(question=…):app.jsonl, or add one ('question')" in said.err
+    lines(data / "app.jsonl", [*told[:1], {**told[1], "user_input": None}])
+    said = judgekit("init", ".", code=2)
+    assert "app.jsonl, line 2: 'user_input' must be a text, not null" in said.err
+
+
+@pytest.mark.parametrize("form", ["", "deepeval(split=yes):"])
+def test_cells_that_are_split_are_told_as_lists(form, data, judgekit):
+    told = []
+    for row in application(data, "good", 4):
+        cells = row["user_input"], row["response"], row["reference"], "|".join(row["retrieved_contexts"])
+        told.append(cells)
+    table(data / "app.csv", ["input", "actual_output", "expected_output", "retrieval_context"], told)
+    said = judgekit("init", ".", f"{form}app.csv", code=0)
+    assert "retrieval_context → passages" in said.out
+    assert "one passage" not in said.out

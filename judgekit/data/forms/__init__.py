@@ -367,6 +367,8 @@ def _unfolded(
         if kind in ("query", "qrels") and again:  # another run's list for the same question
             continue
         if kind == "query":
+            if "question" in entry and entry["question"] is None and not entry.get("messages"):
+                raise _unasked(entries, record)
             question = {name: value for name, value in entry.items() if form is DPR or name not in _NOT_ASKED}
             yield record.of({**question, "query_id": query_id})
         elif kind == "answer":
@@ -407,6 +409,18 @@ def _ask_about_ids(entries: Source, record: DataRecord, form: DataForm, passages
         )
 
 
+def _unasked(entries: Source, record: DataRecord) -> DataError:
+    """Return the error for a record whose question is null, or stands under a name that nobody knows."""
+    names = (*ENTRY["text"], "user_input", "input")
+    null = next((name for name in names if name in record.fields), "")
+    if null:
+        return entries.error(record, f"{null!r} must be a text, not {kind_of(record.fields[null])}")
+    have = ", ".join(map(repr, record.fields))
+    place = entries.path or "FILE"
+    hint = f"name its column, {entries.form}(question=…):{place}, or add one ('question')"
+    return entries.error(record, f"this record lacks the question; it has: {have}. If it is there, {hint}")
+
+
 class _Asked:
     """The ids of a file's questions; each run of the file may hold each once."""
 
@@ -418,6 +432,8 @@ class _Asked:
     def named(self, record: DataRecord, entry: Entry, run: str | None) -> tuple[str, bool]:
         """Return the id of an entry's question, and whether another run of the file had it before."""
         whole = record.of(entry)
+        if entry.get("question") is None and "question" in entry and not self.entries.find(whole, "id"):
+            raise _unasked(self.entries, record)
         if self.entries.find(whole, "id"):
             query_id = str(self.entries.get(whole, "id"))
         else:
