@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from judgekit.data.fields import QUERY, TABULAR, Source
+from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms import ENTRY, nested_form, prepared
 from judgekit.data.forms.delimited import TREC, TSV, PlainQuotes
@@ -262,6 +262,12 @@ class Input:
             if kind == "query":
                 use += " and for [analysis] by"
             self.columns.append(f"{use}: {', '.join(left)}")
+        documents = [name for name in left if name in DECLARED["qrels"].names["doc"]]
+        if kind == "query" and documents:
+            self.columns.append(
+                f"{documents[0]!r} judges nothing: if it names the document that should be found, rename it"
+                " 'expected_doc_id'"
+            )
         if columns.lists:
             told = f"not used: {', '.join(columns.lists)}"
             if kind == "query":

@@ -304,6 +304,19 @@ def test_questions_beside_expected_documents_are_those_of_the_experiment(data, j
     assert "6 judgments, found by their texts: written to imported/truths.jsonl" in said.out
 
 
+def test_a_document_beside_each_question_is_told_to_judge_nothing_until_it_is_expected(data, judgekit):
+    told = [(q["query_id"], q["text"], f"d{n}a") for n, q in enumerate(rows(data / "queries.jsonl"))]
+    (data / "queries.jsonl").unlink()
+    table(data / "golden.csv", ["query_id", "question", "doc_id"], told)
+    said = judgekit("init", ".", code=0)
+    assert "'doc_id' judges nothing: if it names the document that should be found, rename it" in said.out
+    assert not gold_in(data)
+    table(data / "golden.csv", ["query_id", "question", "expected_doc_id"], told)
+    said = judgekit("init", ".", "--overwrite", code=0)
+    assert "judges nothing" not in said.out
+    assert [*gold_in(data)] == ["golden"]
+
+
 @pytest.mark.parametrize("cell", ["d0a;d0b", '["d0a"]', "d0a d0b"])
 def test_several_expected_documents_in_a_cell_are_refused(cell, data, judgekit):
     table(data / "golden.csv", ["query_id", "gold_doc_id"], [("q1", "d1a"), ("q0", cell)])
