@@ -1085,3 +1085,20 @@ def test_an_object_of_other_members_is_no_table_by_id(held: dict[str, object], t
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(held))
     assert recognise(path).kinds == ()
+
+
+@pytest.mark.parametrize("lines", ["{}", "{{\n{}\n}}"])
+def test_lists_of_ids_by_query_say_what_to_write(lines, tmp_path):
+    path, ids = tmp_path / "golden.json", {"q1": ["d1", 2], "q2": ["d3"]}
+    body = json.dumps(ids)
+    path.write_text(body if lines == "{}" else lines.format(body[1:-1].replace('], "', '],\n"')))
+    with pytest.raises(
+        DataError, match=r"lists of ids by query, and does not say .*: write ..q1.: ..d1.: 1.., a grade"
+    ):
+        read_qrels(path)
+    path.write_text(json.dumps({query: dict.fromkeys(map(str, docs), 1) for query, docs in ids.items()}))
+    pairs = {("q1", "d1", 1.0), ("q1", "2", 1.0), ("q2", "d3", 1.0)}
+    columns = ["query_id", "doc_id", "relevance"]
+    assert {*read_qrels(path).table[columns].itertuples(index=False, name=None)} == pairs
+    path.write_text(json.dumps({"texts": ["by Ann", "by Bob"], "tags": ["a b"]}))
+    assert "lists of ids" not in recognise(path).why, "which texts are not"

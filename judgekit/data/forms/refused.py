@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from judgekit.data.forms.entry import is_id
 from judgekit.data.forms.expected import is_result
 from judgekit.data.forms.tool import Tool
 from judgekit.data.records import Fields
@@ -27,6 +28,21 @@ _OF_SEVERAL: Final = (
     " chroma(queries=QUERIES):FILE, where QUERIES is the name of the file of these questions in their order, put beside"
     " it"
 )
+
+
+_BY_QUERY: Final = (
+    "holds lists of ids by query, and does not say whether these were found or should be found: write"
+    ' {"q1": {"d1": 1}}, a grade for each document, for judgments, or a score for each, which falls from one to the'
+    " next, for a run; in Python give the dictionary as it is, as a run or as a labeling"
+)
+
+
+def _are_ids_by_query(fields: Fields) -> bool:
+    """Return whether every member is a list of ids, which hold no white space."""
+    for ids in fields.values():
+        if not isinstance(ids, list) or not ids or not all(is_id(own) and len(str(own).split()) == 1 for own in ids):
+            return False
+    return bool(fields)
 
 
 def _is_batch(fields: Fields) -> bool:
@@ -54,5 +70,6 @@ REFUSED: Final = (
     Tool("search-response", refused=_NO_QUESTION).form(_is_took),
     Tool("chroma-batch", refused=_OF_SEVERAL).form(_is_batch),
     Tool("ids-with-scores", refused=_FOUND).form(is_result),
+    Tool("ids-by-query", refused=_BY_QUERY).form(_are_ids_by_query),
 )
 """Refused forms in the order in which they are tried, after all readable ones."""
