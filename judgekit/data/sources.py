@@ -67,14 +67,16 @@ def located(source: str | Path, kind: str) -> Located:
         return Located(Path(source), _AUTO)
     spec, text = form_of(source)
     path = Path(text)
+    why = "" if text else ", since it is empty"
     try:
         os.lstat(text)
-        named = True
-    except (OSError, ValueError) as error:
-        # Not a missing file, which its reader tells.
-        named = isinstance(error, OSError) and bool(text) and error.errno != errno.ENAMETOOLONG
-    if not named:
-        raise DataError(f"{text[:40]!r} is not the name of a file; expected {DECLARED[kind].expected}")
+    except ValueError:
+        why = ", since it holds a character that no name may hold"
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # of a missing file its reader tells
+            why = f": {error.strerror}"
+    if why:
+        raise DataError(f"{text[:40]!r} is not the name of a file{why}; expected {DECLARED[kind].expected}")
     of_beir = spec.name in ("auto", "beir") and path.is_dir() and any(path.glob("corpus.jsonl*"))
     if not of_beir:
         if spec.name == "beir":

@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "no store": (_nothing, ["cache"], ["holds no store: set JUDGEKIT_CACHE"]),
     "nothing said of what to forget": (_nothing, ["cache", "forget"], ["name the replies to forget by --query"]),
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first"]),
-    "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
+    "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs' is not the name of a file: File name too long"]),
     "an outcome as the only labeling": (_trusted(), RUN, ["[labelers] the outcome is the order of the runs under gold", "add a labeler to compare with it, such as a judge"]),
     "a misspelt measure beside an outcome as the only labeling": (_trusted(analysis={"primary": "nDGC@3"}), RUN, ["[analysis.primary] unknown measure 'nDGC'", "Did you mean 'nDCG'?"]),
     "a misspelt measure in a choice": (_trusted(analysis={"primary": "nDGC@3"}), ["choose", "experiment.toml", "--margin", "2"], ["[analysis.primary] unknown measure 'nDGC'"]),

@@ -235,7 +235,7 @@ def test_odd_values_of_objects_are_read_whole_or_refused_with_a_sentence(kind: s
 @pytest.mark.parametrize("name", ["", "\0", "\ud800", "x" * 9000, "q1 Q0 d1 1 2 t\n" * 400])
 @pytest.mark.parametrize("take", [as_runs, as_labelings, as_queries, as_docs])
 def test_texts_that_are_no_names_of_files_are_refused(take: Any, name: str) -> None:
-    with pytest.raises(JudgekitError, match="is not the name of a file; expected"):
+    with pytest.raises(JudgekitError, match=r"is not the name of a file.*; expected"):
         take(name)
 
 
