@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -44,7 +45,11 @@ class _Choice:
 
 
 def _choices(case: Case) -> list[_Choice]:
-    """Return the runs, the leader first: that which answers best, and of equal ones that which may lose least."""
+    """Return the runs, the leader first: that which answers best, and of equal ones that which may lose least.
+
+    Means over different questions compare no runs, so where answers are missing the leader is the run that may lose
+    least.
+    """
     best = case.best
     choices: list[_Choice] = []
     for at, run in enumerate(case.panel.runs):
@@ -52,22 +57,35 @@ def _choices(case: Case) -> list[_Choice]:
         choices.append(_Choice(run, at, mean, loss, bool(best.may_be_best[at])))
     # A run without any answer comes last.
     choices.sort(key=lambda choice: -np.nan_to_num(choice.mean, nan=-1.0))
-    equal = [choice for choice in choices if choice.mean >= choices[0].mean - _TIE]
+    equal = [choice for choice in choices if best.missing or choice.mean >= choices[0].mean - _TIE]
     leader = min(equal, key=lambda choice: (choice.loss, choice.at))
     choices.remove(leader)
     return [leader, *choices]
 
 
-def _alike(choices: Sequence[_Choice], margin: float) -> list[_Choice]:
+def _alike(case: Case, choices: Sequence[_Choice], margin: float) -> list[_Choice]:
     """Return the leader and the runs that answer as well so far and are as safe to ship, by the margin."""
     leader = choices[0]
+    if case.best.missing:
+        return [leader]
     limit = margin if leader.loss <= margin else 100.0
     return [choice for choice in choices if choice.mean >= leader.mean - _TIE and choice.loss <= limit]
 
 
-def _so_far(case: Case, runs: int, *, tied: bool) -> str:
+def _answers_best(case: Case, leader: _Choice) -> bool:
+    """Return whether no run has a higher mean than the leader, also on the questions that all runs answered."""
+    quality = case.panel.quality
+    shared = quality[:, ~np.isnan(quality).any(axis=0)]
+    if not shared.shape[1]:
+        return False
+    return all(means[leader.at] >= np.nanmax(means) - _TIE for means in (case.best.means, shared.mean(axis=1)))
+
+
+def _so_far(case: Case, leader: _Choice, runs: int, *, tied: bool) -> str:
     """Return how well some runs answer so far, as the beginning of what is said of them."""
     of_labels = bool(case.background.quality)
+    if case.best.missing and not _answers_best(case, leader):
+        return "may lose least, and is"
     if runs > 1:
         return "are alike so far, and" if of_labels else "answer alike so far, and are"
     if tied:
@@ -97,9 +115,9 @@ def shipping(case: Case) -> Iterator[Claim]:
     if candidates == [leader.run]:
         yield _only(case, choices)
         return
-    alike = _alike(choices, margin)
+    alike = _alike(case, choices, margin)
     loss = max(choice.loss for choice in alike)
-    so_far = _so_far(case, len(alike), tied=choices[1].mean >= leader.mean - _TIE)
+    so_far = _so_far(case, leader, len(alike), tied=choices[1].mean >= leader.mean - _TIE)
     named = _named([choice.run for choice in alike], "and" if any_will_do else "or")
     least = f"{so_far} at most {loss:.1f} points worse than the best"
     within, places = loss <= margin, [choice.at for choice in alike]
@@ -213,7 +231,8 @@ def each_run(case: Case) -> Iterator[Claim]:
             sentence=sentence,
             subject=choice.run,
             against=choices[0].run,
-            value=choice.mean - choices[0].mean,
+            # Means over different questions have no difference that says anything.
+            value=math.nan if case.best.missing else choice.mean - choices[0].mean,
             # 0.0 less a loss, since a loss of 0 would be written as -0.0.
             low=0.0 - choice.loss,
             high=0.0,

@@ -288,6 +288,28 @@ def test_of_runs_that_answer_alike_none_answers_best(of_runs: tuple[range, ...],
         assert "a and b answer alike so far, and are at most 20.9 points worse than the best." in chosen
 
 
+@pytest.mark.parametrize(
+    ("asked", "right", "said"),
+    [
+        (range(12), range(2, 12), "If you ship now, ship a: it may lose least, and is at most "),
+        (range(12), range(9), "If you ship now, ship a: it answers as well as any so far, and is at most "),
+        (range(20), range(2, 20), "If you ship now, ship a: it answers best so far, and is at most "),
+    ],
+    ids=["a higher mean over fewer questions", "the same mean over fewer questions", "worse on those of both as well"],
+)
+def test_means_over_different_questions_choose_no_run(asked: range, right: range, said: str) -> None:
+    quality = right_on(range(30) if asked == range(12) else range(37), right)
+    quality[1, len(asked) :] = np.nan
+    scores = np.random.default_rng(3).normal(size=quality.shape)
+    decision = compare(*tables({"own": scores}, quality, ("a", "b")), rules=Rules(margin_points=2.0)).decision
+    chosen = dict(decision.lines)["Choose"]
+    assert chosen.startswith(said)
+    assert "answers are missing: this holds whatever they are" in chosen
+    runs = claims(decision, "run")
+    assert runs["a"].low > runs["b"].low, "it may lose less"
+    assert np.isnan(runs["b"].value)
+
+
 def test_of_runs_that_answer_alike_only_those_within_the_margin_are_named_to_ship() -> None:
     quality = right_on(range(20), range(10, 30), range(10))
     quality[2, 31:40] = 1  # nearly as good, and seldom right where b is
