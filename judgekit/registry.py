@@ -51,7 +51,7 @@ class DataForm:
         rows: where records stand in a file of JSON that wraps them in an object: names with dots between them.
         each: the records of a record that holds several runs of a question.
         together: columns that name a question and its run in a table with a row for each passage.
-        apart: columns that tell several records of a question apart, of which the user chooses one value.
+        apart: columns that tell several records of a question apart; the user chooses one value of each.
         mark: what stands between the texts of a list that a cell holds.
         refused: of a form that is recognised and not read: why, and what to do.
         spelled: the form with the places that the options of a spelling name, where it has such options.

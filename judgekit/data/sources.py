@@ -230,7 +230,7 @@ class PairColumns(NamedTuple):
     wanted: Sequence[str]
     """The names of the three columns."""
     ranked: bool
-    """Whether the number is a rank, of which a lower one is better."""
+    """Whether the number is a rank, where lower is better."""
 
     def ways(self) -> list[Callable[[], Iterator[pa.RecordBatch]]]:
         """Return the ways to read its rows in batches of Arrow, the fastest first.

@@ -28,8 +28,10 @@ from judgekit.data.forms.entry import (
     Entry,
     checked_entry,
     content_id,
+    fields_by_id,
     hashed,
     is_id,
+    is_text_by_id,
     look_like_ids,
     ungrouped,
 )
@@ -144,12 +146,14 @@ def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]
     arguments = (path, spec.options) if form.options else (path,)
     from judgekit.data.forms.own import FORMS
 
+    records: Iterator[DataRecord]
     if form in (JSON, JSONL):
-        records: Iterator[DataRecord] = form.read(path)
+        records = form.read(path)
         place = spec.options.get("rows")
         return _unwrapped(path, records, form) if place is None else _placed(path, records, str(place))
     if form is FORMS.get(form.name):
-        return form.read(*arguments)  # type: ignore[no-any-return]
+        records = form.read(*arguments)
+        return records
     return _own(form, *arguments)
 
 
@@ -219,15 +223,14 @@ def _is_by_id(member: tuple[str, Any]) -> bool:
     """Return whether a member of an object is a text, or an object with one, under its id."""
     # Names of fields rarely hold digits, and ids rarely lack them.
     name, value = member
-    return any(map(str.isdigit, name)) and (isinstance(value, str) or (isinstance(value, dict) and "text" in value))
+    return any(map(str.isdigit, name)) and is_text_by_id(value)
 
 
 def _by_id(records: Iterable[DataRecord]) -> Iterator[DataRecord]:
     """Yield the queries or docs of an object by id, such as BEIR's ``{"d1": {"title": …, "text": …}}``."""
     for record in records:
         for own, value in record.fields.items():
-            fields = value if isinstance(value, dict) else {"text": value}
-            yield record.of({**fields, "id": own}, repr(own))
+            yield record.of(fields_by_id(own, value, "id"), repr(own))
 
 
 def _parts(path: Path, record: DataRecord, form: DataForm) -> list[DataRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.forms.entry import Entry, is_id
+from judgekit.data.forms.entry import Entry, fields_by_id, is_id, is_text_by_id
 from judgekit.data.records import Fields, kind_of
 from judgekit.registry import DataForm
 
@@ -13,18 +13,12 @@ _PARTS: Final = {"queries": "query", "corpus": "doc", "relevant_docs": "qrels", 
 """The kind of each part: objects by id."""
 
 
-def _is_object(value: Any) -> bool:
-    """Return whether a query or doc is its text, or an object with ``text`` as BEIR has it."""
-    return isinstance(value, str) or (isinstance(value, Mapping) and "text" in value)
-
-
 def _rows(kind: str, own: str, value: Any) -> list[dict[str, Any]]:
     """Return the rows of a member: a query, a doc, or the judgments of a query, ids or an object of grades."""
     if kind != "qrels":
-        if not _is_object(value):
+        if not is_text_by_id(value):
             raise ValueError(f"must be a text or an object with 'text', not {kind_of(value)}")
-        fields = {"text": value} if isinstance(value, str) else value
-        return [{**fields, f"{kind}_id": own}]
+        return [fields_by_id(own, value, f"{kind}_id")]
     if isinstance(value, list) and all(map(is_id, value)):
         value = dict.fromkeys(map(str, value), 1)
     if not isinstance(value, Mapping):
@@ -53,7 +47,7 @@ def _marks(fields: Fields) -> bool:
     held = next(iter(fields.values()), None)
     if len(fields) != 1 or not isinstance(held, Mapping):
         return len(kinds) == len({*_PARTS.values()})
-    return kinds <= {"query", "doc"} and bool(kinds and held) and all(map(_is_object, held.values()))
+    return kinds <= {"query", "doc"} and bool(kinds and held) and all(map(is_text_by_id, held.values()))
 
 
 DATASET: Final = DataForm(

@@ -51,6 +51,17 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
+def is_text_by_id(value: Any) -> bool:
+    """Return whether a value that stands under its id is a query or doc: its text, or an object with ``text``."""
+    return isinstance(value, str) or (isinstance(value, Mapping) and "text" in value)
+
+
+def fields_by_id(own: str, value: Any, name: str) -> dict[str, Any]:
+    """Return the fields of such a query or doc, with its id under a name; readers report any other value."""
+    fields = value if isinstance(value, Mapping) else {"text": value}
+    return {**fields, name: own}
+
+
 def first_of(fields: Fields, names: Iterable[str]) -> str | None:
     """Return the first name with a value."""
     return next((name for name in names if not is_blank(fields.get(name))), None)

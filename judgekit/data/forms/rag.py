@@ -72,7 +72,7 @@ def _marks_rag(fields: Fields) -> bool:
 
 
 def _asked_about_answers(read: Callable[[Fields], Entry], fields: Fields) -> Entry:
-    """Return the contents of a record; ask about one with two texts, of which either may be the application's."""
+    """Return the contents of a record; ask about one with two texts that may be the application's answer."""
     said = [name for name in either(SAID) if isinstance(fields.get(name), str) and fields[name]]
     if "answer" in said and len({fields[name] for name in said}) > 1 and not {*either(RIGHT)} & {*fields}:
         other = next(name for name in said if fields[name] != fields["answer"])

@@ -79,7 +79,7 @@ class Tool:
         refused: why a recognised file is not read, and what to do.
         mark: its separator of texts joined in a cell.
         together: columns that name a question and its run in a table with a row for each passage.
-        apart: columns that tell several records of a question apart, of which the user chooses one value.
+        apart: columns that tell several records of a question apart; the user chooses one value of each.
         options: the options in the form's spelling.
         example: a record.
     """

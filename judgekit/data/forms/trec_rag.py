@@ -6,7 +6,7 @@ from typing import Final
 
 from judgekit.data.forms.tool import Tool, sentences
 
-# An answer's references may be its citations, without an order of relevance, so they are no run.
+# An answer's references may be its citations, without an order of relevance, so they are not a run.
 TREC_RAG: Final = Tool(
     "trec_rag",
     release="by Ragnarök 0.0.1 and Auto-Judge 1.0.0",
