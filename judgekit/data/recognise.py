@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from judgekit.data.fields import DECLARED, NAMES_RUN, Declaration
 from judgekit.data.forms import (
@@ -34,6 +34,9 @@ from judgekit.data.tables import ANSWERS, PAIRED, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _RATING: Final = Declaration(
     {
@@ -350,8 +353,11 @@ def _of_runs(content: Recognised, kinds: tuple[str, ...]) -> tuple[tuple[str, ..
     if "answers" in named:  # the user says that they are references
         return kinds, "", ""
     query_id = named.get("query_id") or named.get("id") or _first(DECLARED["query"].names["id"], content.fields)
-    columns = _telling_apart(content, query_id) if query_id else []
-    asked = _ids_of_questions(content) if query_id == "id" and not (columns or named) else ""
+    if not query_id:
+        return kinds, "", ""
+    rows = _cells(content)
+    columns = _telling_apart(rows, query_id)
+    asked = _ids_of_questions(content, rows) if query_id == "id" and not (columns or named) else ""
     if asked:
         return (), "", asked
     column = _first(NAMES_RUN, columns)
@@ -374,10 +380,10 @@ def _first(names: Iterable[str], columns: Collection[str]) -> str:
     return next((name for name in names if name in columns), "")
 
 
-def _ids_of_questions(content: Recognised) -> str:
+def _ids_of_questions(content: Recognised, rows: pd.DataFrame) -> str:
     """Return what to ask of a table whose `id` numbers its rows, while another id repeats once a run; "" of others."""
     for name in content.fields:
-        columns = _telling_apart(content, name) if name != "id" and name.lower().endswith("id") else []
+        columns = _telling_apart(rows, name) if name != "id" and name.lower().endswith("id") else []
         if columns:
             flat, path = content.flat.name if content.flat is not None else "csv", content.path
             answer = _first(DECLARED_KINDS["answer"].names["answer"], content.fields)
@@ -389,21 +395,27 @@ def _ids_of_questions(content: Recognised) -> str:
     return ""
 
 
-def _telling_apart(content: Recognised, query_id: str) -> list[str]:
-    """Return columns with few values that each question has at most once, if questions repeat."""
+def _cells(content: Recognised) -> pd.DataFrame:
+    """Return the cells of a table as texts."""
     import pandas as pd
 
     assert content.flat is not None, "only a table has columns"
     records = [record.fields for record in records_of(content.source, content.flat)]
-    rows = pd.DataFrame(
+    return pd.DataFrame(
         [[str(fields.get(name)) for name in content.fields] for fields in records], columns=content.fields
     )
-    columns = []
+
+
+def _telling_apart(rows: pd.DataFrame, query_id: str) -> list[str]:
+    """Return columns with few values that each question has at most once, if questions repeat."""
+    columns: list[str] = []
+    if rows[query_id].is_unique:
+        return columns
     for name in rows.columns.drop(query_id):
         few = 1 < rows[name].nunique() <= len(rows) / 2
         if few and not rows.duplicated([query_id, name]).any():
             columns.append(name)
-    return [] if rows[query_id].is_unique else columns
+    return columns
 
 
 def _only_references(content: Recognised) -> bool:
